@@ -32,14 +32,14 @@ demo: $(READY) ## Run the main job on Spark in local mode, and check its answers
 test: $(READY) ## Run every test
 	@$(JAVA) $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 
-test-local: $(READY) ## Run the tests that need no JVM: the quick ones and those of laws
+test-local: $(READY) ## Run all tests that need no JVM: quick and slow ones, and laws
 	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not spark"
 
-test-fast: $(READY) ## Run the tests that need no JVM, those of laws apart
-	@$(PYTEST) -n 2 --dist loadfile -m "not spark and not laws"
+test-fast: $(READY) ## Run the tests that need no JVM, laws and slow ones apart
+	@$(PYTEST) -n 2 --dist loadfile -m "not spark and not law and not slow"
 
-test-laws: $(READY) ## Run the tests that try a law on hundreds of drawn cases
-	@$(PYTEST) -n 2 --dist loadfile -m "laws and not spark"
+test-laws: $(READY) ## Run the tests of laws that need no JVM: any cut, order, runner, restart
+	@$(PYTEST) -n 2 --dist loadfile -m "law and not spark"
 
 # By name, the long files come early; by how many tests they have, one long test would come last.
 test-spark: $(READY) ## Run the tests that need a JVM

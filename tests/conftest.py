@@ -1,4 +1,4 @@
-"""Which tests are laws, and the one Spark session that all tests of a process share."""
+"""What all tests run under, and the one Spark session that all tests of a process share."""
 
 from __future__ import annotations
 
@@ -10,27 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import is_hypothesis_test
 from plain_files import use_plain_files
-
-LAWS = (
-    "/tests/property/",
-    "/tests/kernels/structures/",
-    "/tests/differential/",
-    "/tests/papers/experiments/",
-    "/tests/papers/kernels/",
-    "/tests/papers/operators/",
-    "/test_every_algorithm.py",
-    "/test_flink_multiway_join.py",
-    "/test_cleaning.py",
-    "/test_stream_statistics.py",
-    "/test_bucket_plan.py",
-    "/test_estimates.py",
-    "/test_shedding.py",
-    "/tests/unit/operators/load_shedding/",
-    "/tests/unit/operators/pages/",
-)
-"""Where tests try many cases each, or compile much: the papers' algorithms, window structures."""
 
 # Tests run short queries in many young JVMs: compiling little, collecting simply and seldom, and
 # interpreting expressions over a dozen rows takes a third off the processor time of each. Without
@@ -85,9 +65,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.get_closest_marker("spark") and not any(at in str(item.path) for at in WITH_A_JVM):
             raise pytest.UsageError(f"{item.nodeid} needs a JVM: it belongs into tests/spark")
-        is_drawn = is_hypothesis_test(getattr(item, "function", None))
-        if is_drawn or any(folder in str(item.path) for folder in LAWS):
-            item.add_marker(pytest.mark.laws)
 
 
 @pytest.fixture(scope="session")

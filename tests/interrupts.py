@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from bags import bag
 
 import windrow
 from windrow import WindrowError
@@ -115,11 +116,6 @@ def interrupt_after(seconds: float) -> threading.Thread:
     thread = threading.Thread(target=kill, daemon=True)
     thread.start()
     return thread
-
-
-def bag(batches: list[pa.RecordBatch]) -> Counter[str]:
-    """Rows of an answer."""
-    return Counter(repr(row) for batch in batches for row in batch.to_pylist())
 
 
 def read_under_fire(

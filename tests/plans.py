@@ -43,6 +43,11 @@ def planned(session: Any, sql: str, options: Mapping[str, Any] | None = None) ->
     return plans_of(session, sql, options)[1]
 
 
+def join_of(query: Query) -> WindowJoin:
+    """The first join of a plan, from the top."""
+    return next(node for node in query.root.walk() if isinstance(node, WindowJoin))
+
+
 def physical(explained: str) -> str:
     """The part of EXPLAIN that tells of physical nodes: the summary says some of it before."""
     return explained.partition("\n\nphysical\n")[2]

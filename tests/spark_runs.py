@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -14,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from cases import Case
+from sessions import session
 
 import windrow
 from windrow.operators.columns.arrow_types import spark_schema
@@ -111,30 +111,17 @@ class SingleRun(Run):
 _NUMBERS = count()
 
 
-def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    """Rows as tuples, in whatever order; a change type comes first."""
-    if "_change_type" in table.column_names:
-        names = [name for name in table.column_names if not name.startswith("_")]
-        table = table.select(["_change_type", *names, "_event_time"])
-    columns = (column.to_pylist() for column in table.columns)
-    return Counter(
-        tuple("NaN" if value != value else value for value in row)  # noqa: PLR0124
-        for row in zip(*columns, strict=True)
-    )
-
-
 def session_of(spark: Any, case: Case, folder: Path, *, is_streaming: bool) -> windrow.Session:
     """A session over the streams of a case, as files."""
-    session = windrow.Session(spark)
+    frames = {}
     for stream in case.streams:
         files = FileStream(folder / stream.name, stream.schema)
         if not files.folder.exists():
             files.write(*_in_two(stream.tables()))
-        df = files.read(spark, spark_schema(stream.schema).ddl(), is_streaming=is_streaming)
-        session.stream(stream.name, df, time="ts", lateness=case.lateness[stream.name])
-    for name, table in case.tables.items():
-        session.table(name, spark.createDataFrame(table))
-    return session
+        ddl = spark_schema(stream.schema).ddl()
+        frames[stream.name] = files.read(spark, ddl, is_streaming=is_streaming)
+    tables = {name: spark.createDataFrame(table) for name, table in case.tables.items()}
+    return session(frames, time="ts", lateness=case.lateness, tables=tables, spark=spark)
 
 
 def _in_two(tables: list[pa.Table]) -> list[pa.Table]:
@@ -203,15 +190,16 @@ class Streams:
 
     def on_spark(self, spark: Any, *, is_streaming: bool = True, lateness: int = 0) -> Any:
         """A session over the files."""
-        found = windrow.Session(spark)
-        for name, files in self.files.items():
-            df = files.read(spark, DDL, is_streaming=is_streaming)
-            found.stream(name, df, time="ts", lateness=lateness)
-        return found
+        return session(
+            {
+                name: files.read(spark, DDL, is_streaming=is_streaming)
+                for name, files in self.files.items()
+            },
+            time="ts",
+            lateness=lateness,
+            spark=spark,
+        )
 
     def in_process(self, *, lateness: int = 0) -> Any:
         """A session over the same rows, batch by batch, without Spark."""
-        found = windrow.Session()
-        for name, tables in self.tables.items():
-            found.stream(name, tables, time="ts", lateness=lateness)
-        return found
+        return session(self.tables, time="ts", lateness=lateness)

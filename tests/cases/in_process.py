@@ -1,13 +1,13 @@
-"""Cases run in process: their streams registered, their answers as bags."""
+"""Cases run in process: their streams registered, in the batches of the case or in others."""
 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from random import Random
 from typing import Any
 
 import pyarrow as pa
+from sessions import session
 
 import windrow
 from cases.base import Case
@@ -17,22 +17,18 @@ def session_of(
     case: Case, *, whole: bool = False, hints: Any = None, cut_by: Random | None = None
 ) -> windrow.Session:
     """A session with the streams of a case; `cut_by` draws other batches than the case has."""
-    session = windrow.Session()
+    data = {}
     for stream in case.streams:
         tables = stream.tables()
         batches = [batch for table in tables for batch in table.to_batches()]
         if cut_by is not None:
             batches = cut_again(batches, cut_by)
-        data = (
+        data[stream.name] = (
             pa.concat_tables(tables)
             if whole
             else pa.RecordBatchReader.from_batches(stream.schema, batches)
         )
-        lateness = case.lateness[stream.name]
-        session.stream(stream.name, data, time="ts", lateness=lateness, **(hints or {}))
-    for name, table in case.tables.items():
-        session.table(name, table)
-    return session
+    return session(data, time="ts", lateness=case.lateness, tables=case.tables, **(hints or {}))
 
 
 def cut_again(batches: list[pa.RecordBatch], random: Random) -> list[pa.RecordBatch]:
@@ -42,14 +38,3 @@ def cut_again(batches: list[pa.RecordBatch], random: Random) -> list[pa.RecordBa
     rows = pa.concat_batches(batches)
     cuts = sorted(random.randrange(rows.num_rows + 1) for _ in range(random.randrange(4)))
     return [rows.slice(a, b - a) for a, b in itertools.pairwise([0, *cuts, rows.num_rows])]
-
-
-def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    """Rows as tuples; a changelog's change type comes first, as the cases have it."""
-    if "_change_type" in table.column_names:
-        names = [name for name in table.column_names if not name.startswith("_")]
-        table = table.select(["_change_type", *names, "_event_time"])
-    return Counter(
-        tuple("NaN" if value != value else value for value in row)  # noqa: PLR0124
-        for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
-    )

@@ -7,9 +7,10 @@ still to come: any cut is a run within the promised lateness.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -262,5 +263,5 @@ def expected(case: Case) -> list[tuple[int, tuple]]:
     return answers
 
 
-def same_bag(actual: list[tuple], wanted: list[tuple]) -> None:
+def same_bag(actual: Iterable[Any], wanted: Iterable[Any]) -> None:
     assert Counter(map(repr, actual)) == Counter(map(repr, wanted))

@@ -8,9 +8,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+from sessions import session
 
-import windrow
 from windrow_papers.experiments.sched.queries import Costs, Setting, WorkloadQuery, favorites
 from windrow_papers.experiments.sched.sales import Sales
 from windrow_papers.experiments.workloads.streams import SECOND
@@ -77,13 +76,15 @@ def _aggregated(query: WorkloadQuery, values: dict[int, Any]) -> list[tuple[Any,
 
 def asked_of_windrow(query: WorkloadQuery, sales: Sales, setting: Setting) -> Counter[Any]:
     """Windrow's own changelog of the same SQL over the same rows."""
-    session = windrow.Session()
-    for name, table in sales.tables().items():
-        session.stream(name, table, time="ts")
-    for column in ("item", "store"):
-        values = favorites(query, sales, setting)
-        session.table(f"favorite_{column}s", pa.table({column: values}))
-    answer = session.sql(query.text(setting)).to_arrow()
+    w = session(
+        sales.tables(),
+        time="ts",
+        tables={
+            f"favorite_{column}s": {column: favorites(query, sales, setting)}
+            for column in ("item", "store")
+        },
+    )
+    answer = w.sql(query.text(setting)).to_arrow()
     names = [name for name in answer.column_names if not name.startswith("_")]
     return Counter(
         (row["_change_type"], tuple(row[name] for name in names), row["_event_time"])

@@ -5,12 +5,15 @@ The packages are loaded by who asks: one reads all its data as it is loaded, in 
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from bags import bag
 
 
 def connection() -> duckdb.DuckDBPyConnection:
@@ -72,3 +75,11 @@ def purchases(days: int) -> pa.Table:
         ORDER BY ts, store_id, product_id, quantity, sales_value
         """
     ).to_arrow_table()
+
+
+def asked(query: str, **tables: pa.Table) -> Counter[tuple[Any, ...]]:
+    """What DuckDB answers over tables of these names, in UTC."""
+    database = connection()
+    for name, table in tables.items():
+        database.register(name, table)
+    return bag(database.sql(query).to_arrow_table())

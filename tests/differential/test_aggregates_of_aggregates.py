@@ -9,8 +9,9 @@ from statistics import median, pvariance
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
-import windrow
+pytestmark = pytest.mark.law
 
 WINDOW = 7
 SQL = (
@@ -50,9 +51,8 @@ def test_the_answer_at_every_instant_is_that_over_the_groups_alive(seed):
         pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in part], schema)
         for part in (rows[:cut], rows[cut:])
     ]
-    session = windrow.Session()
-    session.stream("s", parts, time="t", schema=schema)
-    changes = [tuple(row.values()) for row in session.sql(SQL).to_arrow().to_pylist()]
+    w = session({"s": parts}, time="t", schema=schema)
+    changes = [tuple(row.values()) for row in w.sql(SQL).to_arrow().to_pylist()]
     for instant in range(-1, 70):
         standing = Counter()
         for *row, kind, time in changes:

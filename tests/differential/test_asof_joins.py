@@ -8,20 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from differential.real_data import connection, departures, observations
+from bags import bag
+from differential.real_data import asked, departures, observations
+from sessions import session
 
 import windrow
 
-
-def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-def asked(query: str, **tables: pa.Table) -> Counter[tuple[Any, ...]]:
-    database = connection()
-    for name, table in tables.items():
-        database.register(name, table)
-    return bag(database.sql(query).to_arrow_table())
+pytestmark = pytest.mark.law
 
 
 def rows_of(random: np.random.Generator, count: int) -> pa.Table:
@@ -37,7 +30,7 @@ def rows_of(random: np.random.Generator, count: int) -> pa.Table:
     )
 
 
-def session_of(left: pa.Table, right: pa.Table) -> windrow.Session:
+def out_of_order(left: pa.Table, right: pa.Table) -> windrow.Session:
     """Both as batches that come up to 50 ticks out of order."""
     session = windrow.Session()
     for name, table in (("l", left), ("r", right)):
@@ -71,12 +64,12 @@ def test_looking_back_is_what_duckdb_calls_an_asof_join(side: str, operator: str
     random = np.random.default_rng(7)
     left, right = rows_of(random, 700), rows_of(random, 600)
     expected = asked(BACKWARD.format(side=side, operator=operator), l=left, r=right)
-    found = session_of(left, right).sql(
+    found = out_of_order(left, right).sql(
         f"SELECT l.id AS l, r.id AS r FROM l {side} ASOF JOIN r"
         f" MATCH_CONDITION (l.ts {operator} r.ts) ON l.k = r.k AND l.n = r.n"
     )
     assert sum(expected.values()) > 500
-    assert bag(found.to_arrow()) == expected
+    assert bag(found) == expected
 
 
 @pytest.mark.parametrize("side", ["", "LEFT"])
@@ -98,19 +91,16 @@ def test_looking_ahead_or_for_the_nearest_is_a_correlated_query(
     meaning = f"{meaning} AND abs(l.ts - r.ts) <= 40"
     query = CORRELATED.format(condition=meaning, order=order, where=where)
     expected = asked(query, l=left, r=right)
-    found = session_of(left, right).sql(
+    found = out_of_order(left, right).sql(
         f"SELECT l.id AS l, r.id AS r FROM l {side} ASOF JOIN r MATCH_CONDITION ({condition})"
         " ON l.k = r.k AND l.n = r.n TOLERANCE 40"
     )
     assert sum(expected.values()) > 100
-    assert bag(found.to_arrow()) == expected
+    assert bag(found) == expected
 
 
 def flights_and_weather(month: int) -> windrow.Session:
-    session = windrow.Session()
-    session.stream("flights", departures(month), time="ts")
-    session.stream("weather", observations(month), time="ts")
-    return session
+    return session({"flights": departures(month), "weather": observations(month)}, time="ts")
 
 
 def test_each_flight_has_the_last_weather_at_its_airport() -> None:
@@ -132,7 +122,7 @@ def test_each_flight_has_the_last_weather_at_its_airport() -> None:
         w=observations(2),
     )
     assert len(expected) > 20_000
-    assert bag(found.to_arrow()) == expected
+    assert bag(found) == expected
 
 
 @pytest.mark.parametrize(("lo", "hi"), [(30, 10), (0, 0), (50, -5)])
@@ -142,7 +132,7 @@ def test_a_window_join_is_a_correlated_aggregate(lo: int, hi: int) -> None:
     aggregates = {"n": "COUNT(*)", "s": "SUM(r.id)", "a": "AVG(r.id)", "lo": "MIN(r.id)"}
     aggregates |= {"hi": "MAX(r.id)", "v": "VAR_SAMP(r.n)", "d": "COUNT(DISTINCT r.n)"}
     shown = ", ".join(f"{text} AS {name}" for name, text in aggregates.items())
-    found = session_of(left, right).sql(
+    found = out_of_order(left, right).sql(
         f"SELECT l.id AS l, {shown} FROM l WINDOW JOIN r ON l.k = r.k RANGE BETWEEN {lo} PRECEDING"
         f" AND {abs(hi)} {'FOLLOWING' if hi >= 0 else 'PRECEDING'}"
     )
@@ -156,7 +146,7 @@ def test_a_window_join_is_a_correlated_aggregate(lo: int, hi: int) -> None:
         r=right,
     )
     assert len(expected) == 500
-    assert rounded(bag(found.to_arrow())) == rounded(expected)
+    assert rounded(bag(found)) == rounded(expected)
 
 
 def rounded(rows: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
@@ -188,4 +178,4 @@ def test_each_hour_of_weather_counts_the_flights_around_it() -> None:
         w=observations(2),
     )
     assert len(expected) > 1_900
-    assert bag(found.to_arrow()) == expected
+    assert bag(found) == expected

@@ -6,8 +6,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from sessions import session
 
-import windrow
 from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp
 from windrow.operators.columns.arrow_types import arrow_type
 from windrow.operators.columns.changes import ChangeBatch
@@ -113,6 +113,7 @@ def within(batch, start, stop):
     return ChangeBatch(batch.take(pa.array(places)), times[places])
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("seed", range(12))
 def test_the_answer_is_that_of_a_join_and_not_exists(seed):
     random = np.random.default_rng(seed)
@@ -145,11 +146,9 @@ def test_the_answer_is_that_of_a_join_and_not_exists(seed):
 
 
 def test_a_kept_row_whose_own_columns_differ_has_no_candidate_and_stays() -> None:
-    session = windrow.Session()
     left = pa.table({"ts": [1, 2, 3], "x": [1, 1, None], "y": [1, 2, 1]})
-    session.stream("l", left, time="ts")
-    session.stream("r", pa.table({"ts": [1, 2, 3], "k": [1, 1, 1]}), time="ts")
-    answer = session.sql(
+    w = session({"l": left, "r": {"ts": [1, 2, 3], "k": [1, 1, 1]}}, time="ts")
+    answer = w.sql(
         "SELECT l.ts, r.ts AS r FROM l LEFT OUTER BESTMATCH JOIN r ON l.ts MINDIST r.ts"
         " WHERE abs(l.ts - r.ts) <= 5 AND l.x = r.k AND l.y = r.k KEEP UNMATCHED"
     )

@@ -9,10 +9,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from bags import bag
 from oracle import asked_of_duckdb
+from sessions import session
 
-import windrow
 from windrow.testing.changelog import state_at
+
+pytestmark = pytest.mark.law
 
 ROWS, LAST = 700, 250
 NEVER = 1 << 40
@@ -49,16 +52,20 @@ def stream(seed: int, rows: int = ROWS) -> pa.Table:
 
 
 def answer(tables: dict[str, pa.Table], sql: str, *, size: int = 70) -> pa.Table:
-    session = windrow.Session()
-    for name, table in tables.items():
-        batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(size))
-        session.stream(name, batches, time="ts", lateness=9)
-    return session.sql(sql).to_arrow()
+    w = session(
+        {
+            name: pa.RecordBatchReader.from_batches(table.schema, table.to_batches(size))
+            for name, table in tables.items()
+        },
+        time="ts",
+        lateness=9,
+    )
+    return w.sql(sql).to_arrow()
 
 
 def in_process(tables: dict[str, pa.Table], sql: str, *, size: int = 70) -> Counter[Any]:
     found = answer(tables, sql, size=size)
-    return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
+    return bag(found)
 
 
 def by_duckdb(

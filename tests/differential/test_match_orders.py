@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from match_oracle import Order, best_pairs, least, shared
+from sessions import session
 
-import windrow
 from windrow.physical.algorithms import MATCH_ALGORITHMS, PAGED
+
+pytestmark = pytest.mark.law
 
 ROWS = 120
 SCHEMA = pa.schema(
@@ -96,10 +98,8 @@ def test_the_answer_is_that_of_a_join_and_not_exists(seed):
     keyed, keep = random.random() < 0.5, random.random() < 0.5
     asked = [DIMENSIONS[name] for name in names]
 
-    session = windrow.Session()
-    for name, table in tables.items():
-        session.stream(name, table, time="ts", lateness=100)
-    session.function(
+    w = session(tables, time="ts", lateness=100)
+    w.function(
         "short_of",
         lambda a, b: pc.max_element_wise(pc.subtract(b, a), -1),
         returns="bigint",
@@ -112,7 +112,7 @@ def test_the_answer_is_that_of_a_join_and_not_exists(seed):
         + (" KEEP UNMATCHED" if keep else "")
     )
     usual = [name for name in MATCH_ALGORITHMS if name not in ("matwin-grid", *PAGED)]
-    answer = session.sql(query, algorithm=random.choice(usual)).to_arrow()
+    answer = w.sql(query, algorithm=random.choice(usual)).to_arrow()
     found = list(zip(*answer.to_pydict().values(), strict=True))
 
     condition = " AND ".join(

@@ -8,8 +8,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 from match_oracle import best_pairs, least
+from sessions import session
 
-import windrow
+pytestmark = pytest.mark.law
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -27,11 +28,9 @@ def sample(name: str, query: str) -> pa.Table:
 
 def check(left: pa.Table, right: pa.Table, kind: str, ticks: int, limits: dict[str, float]) -> None:
     """Compares the join on time and on the limited columns with DuckDB's answer."""
-    session = windrow.Session()
-    session.stream("l", left, time="ts")
-    session.stream("r", right, time="ts")
+    w = session({"l": left, "r": right}, time="ts")
     dimensions = [f"l.{name} MINDIST r.{name} WITHIN {eps}" for name, eps in limits.items()]
-    answer = session.sql(
+    answer = w.sql(
         f"SELECT l.id AS l, r.id AS r FROM l {kind} BESTMATCH JOIN r"
         f" ON l.ts MINDIST r.ts WITHIN {ticks}, {', '.join(dimensions)} KEEP UNMATCHED"
     ).to_arrow()

@@ -8,8 +8,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 from match_oracle import best_pairs, least
+from sessions import session
 
 import windrow
+
+pytestmark = pytest.mark.law
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("id", pa.int64()), ("k", pa.int64()), ("x", pa.int64())])
 
@@ -67,12 +70,10 @@ def tables() -> dict[str, pa.Table]:
     return {**found, "f": pa.table({"k": [0, 1], "add_on": [1, 2]})}
 
 
-def session_of(tables: dict[str, pa.Table]) -> windrow.Session:
-    session = windrow.Session()
-    for name in "abc":
-        session.stream(name, tables[name], time="ts", lateness=60)
-    session.table("f", tables["f"])
-    return session
+def streams_and_table(tables: dict[str, pa.Table]) -> windrow.Session:
+    return session(
+        {name: tables[name] for name in "abc"}, time="ts", lateness=60, tables={"f": tables["f"]}
+    )
 
 
 def asked(tables: dict[str, pa.Table], query: str) -> pa.Table:
@@ -86,7 +87,7 @@ def asked(tables: dict[str, pa.Table], query: str) -> pa.Table:
 def test_an_input_is_any_query_that_takes_nothing_back(tables, name):
     ours, theirs = INPUTS[name]
     query = f"SELECT l.id AS l, r.id AS r FROM {ours} {MATCH} WINDOW = 4 KEEP UNMATCHED"
-    answer = session_of(tables).sql(query).to_arrow()
+    answer = streams_and_table(tables).sql(query).to_arrow()
     found = list(zip(*answer.to_pydict().values(), strict=True))
     expected = best_pairs(
         {"l": asked(tables, theirs), "r": tables["c"]},
@@ -105,7 +106,7 @@ def test_the_time_that_a_derived_table_hands_on_is_a_dimension_and_a_bound(table
         " LEFT OUTER BESTMATCH JOIN c r ON l.at YOUNGEST r.ts, l.x MINDIST r.x"
         " WHERE r.ts BETWEEN l.at - 2 AND l.at + 5"
     )
-    answer = session_of(tables).sql(query).to_arrow()
+    answer = streams_and_table(tables).sql(query).to_arrow()
     expected = best_pairs(
         {"l": asked(tables, "SELECT * FROM a WHERE k > 0"), "r": tables["c"]},
         "r.ts BETWEEN l.ts - 2 AND l.ts + 5",
@@ -137,7 +138,7 @@ def pairs_with_times(tables: dict[str, pa.Table]) -> pa.Table:
 
 def test_pairs_are_joined_further_by_their_times(tables):
     query = f"SELECT m.l, m.r, b.id FROM {PAIRS}, b WHERE m.k = b.k WINDOW = 5"
-    answer = session_of(tables).sql(query).to_arrow().to_pydict()
+    answer = streams_and_table(tables).sql(query).to_arrow().to_pydict()
     expected = asked(
         {**tables, "m": pairs_with_times(tables)},
         "SELECT m.l, m.r, b.id FROM m JOIN b ON m.k = b.k AND abs(m.t - b.ts) <= 5",
@@ -150,7 +151,7 @@ def test_pairs_are_joined_further_by_their_times(tables):
 
 def test_pairs_are_grouped_in_a_window_of_their_own(tables):
     query = f"SELECT m.k, COUNT(*) AS n FROM {PAIRS} [RANGE 6] GROUP BY m.k"
-    session = session_of(tables)
+    session = streams_and_table(tables)
     changes = session.sql(query).to_arrow()
     pairs = pairs_with_times(tables)
     for instant in (5, 20, 33, 50):
@@ -169,7 +170,7 @@ def test_pairs_are_matched_again(tables):
         f"SELECT m.l, m.r, b.id FROM {PAIRS} RIGHT OUTER BESTMATCH JOIN b ON m.l MINDIST b.id"
         " WINDOW = 3"
     )
-    answer = session_of(tables).sql(query).to_arrow().to_pydict()
+    answer = streams_and_table(tables).sql(query).to_arrow().to_pydict()
     pairs = pairs_with_times(tables)
     numbered = pairs.append_column("id", pa.array(range(len(pairs))))
     best = best_pairs(

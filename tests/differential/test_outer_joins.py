@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from bags import bag
 from oracle import asked_of_duckdb
+from sessions import session
 
-import windrow
 from windrow.testing.changelog import state_at
+
+pytestmark = pytest.mark.law
 
 ROWS, LAST = 800, 1_000
 KINDS = {
@@ -43,15 +46,15 @@ def stream(seed: int) -> pa.Table:
 
 
 def in_process(tables: dict[str, pa.Table], sql: str, *, size: int = 70) -> pa.Table:
-    session = windrow.Session()
-    for name, table in tables.items():
-        batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(size))
-        session.stream(name, batches, time="ts", lateness=15)
-    return session.sql(sql).to_arrow()
-
-
-def bag(rows: Any) -> Counter[tuple[Any, ...]]:
-    return Counter(map(tuple, rows))
+    w = session(
+        {
+            name: pa.RecordBatchReader.from_batches(table.schema, table.to_batches(size))
+            for name, table in tables.items()
+        },
+        time="ts",
+        lateness=15,
+    )
+    return w.sql(sql).to_arrow()
 
 
 def by_duckdb(tables: dict[str, pa.Table], sql: str) -> Counter[tuple[Any, ...]]:
@@ -101,7 +104,7 @@ def test_an_aggregate_counts_the_join_of_what_is_alive_at_each_instant(kind: str
             f"FROM {alive['a']} a {KINDS[kind]} {alive['b']} b ON a.k = b.k AND a.x <> b.x "
             f"GROUP BY {side}.s",
         )
-        assert bag(row.values() for row in state_at(changes, instant)) == expected, instant
+        assert bag(state_at(changes, instant)) == expected, instant
 
 
 def test_an_outer_join_as_a_derived_table_feeds_an_aggregate_and_a_join() -> None:
@@ -119,7 +122,7 @@ def test_an_outer_join_as_a_derived_table_feeds_an_aggregate_and_a_join() -> Non
             f"SELECT k, COUNT(*) FROM ({inner}) WHERE ts <= {instant} AND {instant} <= ts + 50 "
             "GROUP BY k",
         )
-        assert bag(row.values() for row in state_at(changes, instant)) == expected
+        assert bag(state_at(changes, instant)) == expected
     found = in_process(
         tables,
         f"SELECT x.id, c.id AS cid FROM ({unmatched.format('')} WINDOW (a, b) = 6) x, c "
@@ -128,7 +131,7 @@ def test_an_outer_join_as_a_derived_table_feeds_an_aggregate_and_a_join() -> Non
     expected = by_duckdb(
         tables, f"SELECT x.id, c.id FROM ({inner}) x, c WHERE x.k = c.k AND abs(x.ts - c.ts) <= 3"
     )
-    assert bag(row.values() for row in found.to_pylist()) == expected
+    assert bag(found) == expected
     assert len(expected) > 50
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pyarrow.compute as pc
 import pytest
-from differential.real_data import departures, purchases
-from differential.test_real_data import asked, bag, session
+from bags import bag
+from differential.real_data import asked, departures, purchases
+from sessions import session
+
+pytestmark = pytest.mark.law
 
 
 @pytest.mark.parametrize("algorithm", ["bew", "bew-nested-loop"])
@@ -14,7 +17,7 @@ def test_longer_flights_that_left_later_but_with_less_delay(algorithm):
     streams = {
         name: flights.filter(pc.equal(flights["origin"], name.upper())) for name in ("ewr", "jfk")
     }
-    found = session(**streams).sql(
+    found = session(streams, time="ts").sql(
         """
         SELECT e.ts AS c0, e.flight AS c1, j.ts AS c2, j.flight AS c3 FROM ewr e, jfk j
         WHERE e.distance < j.distance AND e.delay > j.delay AND e.carrier <> j.carrier
@@ -33,7 +36,7 @@ def test_longer_flights_that_left_later_but_with_less_delay(algorithm):
         **streams,
     )
     assert len(expected) > 100
-    assert bag(found.to_arrow()) == expected
+    assert bag(found) == expected
 
 
 def test_a_function_compares_places_while_an_equality_joins_carriers():
@@ -42,7 +45,7 @@ def test_a_function_compares_places_while_an_equality_joins_carriers():
         name: flights.filter(pc.equal(flights["origin"], name.upper()))
         for name in ("ewr", "jfk", "lga")
     }
-    asking = session(**streams)
+    asking = session(streams, time="ts")
     asking.function(
         "same_start",
         lambda one, other: pc.equal(*(pc.utf8_slice_codeunits(p, 0, 1) for p in (one, other))),
@@ -67,13 +70,13 @@ def test_a_function_compares_places_while_an_equality_joins_carriers():
         **streams,
     )
     assert expected.total() > 70
-    assert bag(found.to_arrow()) == expected
+    assert bag(found) == expected
 
 
 def test_dearer_purchases_of_the_last_hours_counted_at_every_instant():
     bought = purchases(4).slice(0, 1_500)
     changes = (
-        session(s=bought)
+        session({"s": bought}, time="ts")
         .sql(
             """
             SELECT a.store_id AS store, COUNT(*) AS n

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from differential.real_data import connection, departures, observations, purchases
+from bags import bag
+from differential.real_data import asked, departures, observations, purchases
+from sessions import session
 
-import windrow
-
-
-def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-def asked(query: str, **tables: pa.Table) -> Counter[tuple[Any, ...]]:
-    database = connection()
-    for name, table in tables.items():
-        database.register(name, table)
-    return bag(database.sql(query).to_arrow_table())
+pytestmark = pytest.mark.law
 
 
 def airports(month: int) -> dict[str, pa.Table]:
@@ -32,13 +22,6 @@ def airports(month: int) -> dict[str, pa.Table]:
     }
 
 
-def session(**streams: pa.Table) -> windrow.Session:
-    found = windrow.Session()
-    for name, table in streams.items():
-        found.stream(name, table, time="ts")
-    return found
-
-
 CHOSEN = "e.ts, e.carrier, e.dest, e.flight, j.ts, j.flight, l.ts, l.flight"
 NAMED = ", ".join(f"{name} AS c{i}" for i, name in enumerate(CHOSEN.split(", ")))
 
@@ -46,7 +29,7 @@ NAMED = ", ".join(f"{name} AS c{i}" for i, name in enumerate(CHOSEN.split(", "))
 @pytest.mark.parametrize("algorithm", ["bew-hash", "bew-nested-loop"])
 def test_one_carrier_leaves_three_airports_for_one_place_within_the_windows(algorithm: str) -> None:
     streams = airports(1)
-    found = session(**streams).sql(
+    found = session(streams, time="ts").sql(
         f"""
         SELECT {NAMED} FROM ewr e, jfk j, lga l
         WHERE e.carrier = j.carrier AND j.carrier = l.carrier
@@ -66,13 +49,13 @@ def test_one_carrier_leaves_three_airports_for_one_place_within_the_windows(algo
         **streams,
     )
     assert len(expected) > 100
-    assert bag(found.to_arrow()) == expected
+    assert bag(found) == expected
 
 
 def test_departures_of_the_last_hour_per_carrier_at_every_instant() -> None:
     flights = departures(2).slice(0, 4_000)
     changes = (
-        session(flights=flights)
+        session({"flights": flights}, time="ts")
         .sql(
             """
             SELECT carrier, COUNT(*) AS n, SUM(delay) AS delay
@@ -100,7 +83,7 @@ def test_departures_of_the_last_hour_per_carrier_at_every_instant() -> None:
 
 def test_the_nearest_weather_of_each_departure() -> None:
     flights, weather = departures(3).slice(0, 3_000), observations(3)
-    found = session(flights=flights, weather=weather).sql(
+    found = session({"flights": flights, "weather": weather}, time="ts").sql(
         """
         SELECT f.ts AS ts, f.origin AS origin, f.flight AS flight, w.ts AS seen, w.temp AS temp
         FROM flights f LEFT OUTER BESTMATCH JOIN weather w
@@ -125,7 +108,7 @@ def test_the_nearest_weather_of_each_departure() -> None:
         weather=weather,
     )
     assert len(expected) > 3_000
-    assert bag(found.to_arrow()) == expected
+    assert bag(found) == expected
 
 
 def test_products_bought_in_two_stores_within_half_a_day_counted_over_a_day() -> None:
@@ -136,7 +119,7 @@ def test_products_bought_in_two_stores_within_half_a_day_counted_over_a_day() ->
         for name, (store, _) in zip("ab", stores, strict=True)
     }
     changes = (
-        session(**streams)
+        session(streams, time="ts")
         .sql(
             """
             SELECT product, COUNT(*) AS n, SUM(quantity) AS quantity

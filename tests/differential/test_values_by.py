@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from oracle import asked_of_duckdb
+from sessions import session
 
-import windrow
+pytestmark = pytest.mark.law
 
 ROWS, LAST, WINDOW = 3_000, 2_000, 40
 
@@ -67,11 +68,10 @@ def drawn(seed: int) -> pa.Table:
 def changes_of(seed: int) -> tuple[pa.Table, list[dict[str, Any]]]:
     table = drawn(seed)
     listed = ", ".join(f"{call} AS v{i}" for i, call in enumerate(CALLS))
-    session = windrow.Session()
     parts = [table.slice(at, 170) for at in range(0, ROWS, 170)]
-    session.stream("s", parts, time="t", lateness=10)
+    w = session({"s": parts}, time="t", lateness=10)
     sql = f"SELECT k, {listed} FROM s [RANGE {WINDOW}] GROUP BY k"
-    return table, session.sql(sql).to_arrow().to_pylist()
+    return table, w.sql(sql).to_arrow().to_pylist()
 
 
 @pytest.mark.parametrize("call", CALLS)

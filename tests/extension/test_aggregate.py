@@ -11,6 +11,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 from windrow.plan.aggregates import AGGREGATES
@@ -71,26 +72,26 @@ def standing_at(changes: list[dict], instant: int) -> dict:
     return {row: n for row, n in standing.items() if n}
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_it_is_right_at_every_instant_however_rows_are_cut(seed):
+def test_an_added_aggregate_is_right_at_every_instant_however_rows_are_cut(seed):
     table = rows(seed)
     parts = [table.slice(start, 7) for start in range(0, table.num_rows, 7)]
     for data in (table, parts):
-        session = windrow.Session()
-        session.stream("s", data, time="t")
-        changes = session.sql(SQL).to_arrow().to_pylist()
+        w = session({"s": data}, time="t")
+        changes = w.sql(SQL).to_arrow().to_pylist()
         for instant in range(28):
             assert standing_at(changes, instant) == expected_at(table, instant)
 
 
-def test_it_goes_on_after_a_restart():
+@pytest.mark.law
+def test_an_added_aggregate_goes_on_after_a_restart():
     table = rows(4)
     parts = [table.slice(start, 5) for start in range(0, table.num_rows, 5)]
 
     def asked(resume=None):
-        session = windrow.Session()
-        session.stream("s", parts, time="t")
-        return session.sql(SQL, resume=resume)
+        w = session({"s": parts}, time="t")
+        return w.sql(SQL, resume=resume)
 
     whole = asked().to_arrow().to_pylist()
     first = asked()
@@ -99,52 +100,48 @@ def test_it_goes_on_after_a_restart():
     assert head.to_pylist() + rest == whole
 
 
-def test_it_may_be_called_by_another_name_with_a_filter_in_having_and_beside_rows():
+def test_an_added_aggregate_may_be_called_by_another_name_with_a_filter_in_having_and_beside_rows():
     table = rows(5)
-    session = windrow.Session()
-    session.stream("s", table, time="t")
+    w = session({"s": table}, time="t")
     sql = f"SELECT g FROM s [RANGE {WINDOW}] GROUP BY g HAVING wavg(x, w) FILTER (WHERE w > 1) > 0"
-    assert session.sql(sql).to_arrow().num_rows
-    session.stream("r", table, time="t")
+    assert w.sql(sql).to_arrow().num_rows
+    w.stream("r", table, time="t")
     beside = (
         "SELECT s.g, WEIGHTED_MEAN(r.x, r.w) AS m FROM s WINDOW JOIN r ON s.g = r.g"
         " RANGE BETWEEN 3 PRECEDING AND CURRENT ROW"
     )
-    means = session.sql(beside).to_arrow()["m"].to_pylist()
+    means = w.sql(beside).to_arrow()["m"].to_pylist()
     assert len(means) == table.num_rows
     assert any(mean is not None and math.isfinite(mean) for mean in means)
 
 
 def test_explain_says_what_it_keeps():
-    session = windrow.Session()
-    session.stream("s", rows(), time="t")
-    text = session.explain(SQL)
+    w = session({"s": rows()}, time="t")
+    text = w.explain(SQL)
     assert "weighted_mean(x, w): its values and weights" in text
     assert "the values and weights of the rows alive" in text
 
 
-def test_what_it_does_not_take_is_refused():
-    session = windrow.Session()
-    session.stream("s", rows(), time="t")
+def test_what_an_added_aggregate_does_not_take_is_refused():
+    w = session({"s": rows()}, time="t")
     for call, words in {
         "WEIGHTED_MEAN(x)": "it takes 2",
         "WEIGHTED_MEAN(x, g)": "WEIGHTED_MEAN of g is not defined: it is string",
         "WEIGHTED_MEAN(DISTINCT x, w)": r"WEIGHTED_MEAN\(DISTINCT ..\) is not supported",
     }.items():
         with pytest.raises(windrow.WindrowError, match=words):
-            session.sql(f"SELECT {call} AS m FROM s [RANGE 5]")
+            w.sql(f"SELECT {call} AS m FROM s [RANGE 5]")
 
 
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore:::pyspark")
-def test_workers_on_spark_find_it_by_its_import_path(spark, tmp_path):
+def test_workers_on_spark_find_an_added_aggregate_by_its_import_path(spark, tmp_path):
     spark.sparkContext.addPyFile(str(HERE / "weighted_mean.py"))
     table = rows(6)
-    session = windrow.Session(spark)
     frame = spark.createDataFrame(
         [tuple(row.values()) for row in table.to_pylist()], "t BIGINT, g STRING, x DOUBLE, w BIGINT"
     )
-    session.stream("s", frame, time="t")
-    changes = session.sql(SQL).toArrow().to_pylist()
+    w = session({"s": frame}, time="t", spark=spark)
+    changes = w.sql(SQL).toArrow().to_pylist()
     for instant in range(28):
         assert standing_at(changes, instant) == expected_at(table, instant)

@@ -10,6 +10,7 @@ import pytest
 from extension import counting, quiet, steeper
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sessions import session
 
 import windrow
 from windrow.io.protocol import SINKS, SOURCES, rows_of, write_to
@@ -18,14 +19,12 @@ from windrow.registry import Registry
 QUIET = "SELECT q.k, q.t FROM quiet(s, 5) q"
 
 
-def session_of(times, cuts=(), lateness=0) -> windrow.Session:
+def cut_stream(times, cuts=(), lateness=0) -> windrow.Session:
     rows = pa.table({"k": range(len(times)), "t": pa.array(times, pa.int64())})
     bounds = sorted({0, *cuts, len(times)})
     batches = [b for a, z in pairwise(bounds) for b in rows.slice(a, z - a).to_batches()]
-    w = windrow.Session()
     reader = pa.RecordBatchReader.from_batches(rows.schema, batches)
-    w.stream("s", reader, time="t", lateness=lateness)
-    return w
+    return session({"s": reader}, time="t", lateness=lateness)
 
 
 def expected(times) -> set[int]:
@@ -36,18 +35,20 @@ def expected(times) -> set[int]:
     return set(shown)
 
 
+@pytest.mark.law
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 60), max_size=30), st.data())
 def test_an_added_operator_answers_whatever_the_order_and_the_cuts(times, data):
     cuts = data.draw(st.lists(st.integers(0, len(times)), max_size=3))
-    found = session_of(times, cuts, lateness=60).sql(QUIET).to_arrow()
+    found = cut_stream(times, cuts, lateness=60).sql(QUIET).to_arrow()
     shown = expected(times)
     rows = sorted(zip(found["k"].to_pylist(), found["t"].to_pylist(), strict=True))
     assert rows == [(k, t) for k, t in enumerate(times) if t in shown]
 
 
+@pytest.mark.law
 def test_an_added_operator_goes_on_from_a_checkpoint():
-    w = session_of([0, 3, 6, 9, 12, 15], cuts=range(6))
+    w = cut_stream([0, 3, 6, 9, 12, 15], cuts=range(6))
     result = w.sql(QUIET)
     first: list[dict] = []
     for batch in result:
@@ -55,23 +56,23 @@ def test_an_added_operator_goes_on_from_a_checkpoint():
         if len(first) == 2:
             break
     kept = result.checkpoint()
-    again = session_of([0, 3, 6, 9, 12, 15], cuts=range(6)).sql(QUIET, resume=kept)
+    again = cut_stream([0, 3, 6, 9, 12, 15], cuts=range(6)).sql(QUIET, resume=kept)
     later = again.to_arrow()["t"].to_pylist()
     assert [row["t"] for row in first] + later == [0, 6, 12]
 
 
 def test_an_added_operator_stands_below_joins_and_aggregates():
-    w = session_of([0, 1, 6, 7, 12])
+    w = cut_stream([0, 1, 6, 7, 12])
     counted = w.sql("SELECT COUNT(*) AS n FROM quiet(s, 5) [RANGE 20] q").to_arrow()
     assert max(counted["n"].to_pylist()) == 3
-    w = session_of([0, 1, 6, 7, 12])
+    w = cut_stream([0, 1, 6, 7, 12])
     w.stream("o", pa.table({"t": [6]}), time="t")
     joined = w.sql("SELECT q.k FROM quiet(s, 5) q, o WHERE q.t = o.t WINDOW = 1").to_arrow()
     assert joined["k"].to_pylist() == [2]
 
 
 def test_explain_tells_of_an_added_operator():
-    text = session_of([0]).explain(QUIET)
+    text = cut_stream([0]).explain(QUIET)
     assert "QuietRows 5" in text
     assert "the last instant shown" in text.split("\n\n")[0]
     assert json.loads(text.to_json())["physical"][1]["node"] == "QuietRows"
@@ -89,13 +90,14 @@ def test_explain_tells_of_an_added_operator():
 )
 def test_a_call_in_from_that_does_not_fit_is_refused(sql, said):
     with pytest.raises(windrow.WindrowError, match=said):
-        session_of([0]).sql(sql)
+        cut_stream([0]).sql(sql)
 
 
 def test_an_added_order_judges_pairs():
-    w = windrow.Session()
-    w.stream("l", pa.table({"x": [10, 20], "t": [1, 2]}), time="t")
-    w.stream("r", pa.table({"x": [9, 13, 11, 25], "t": [1, 2, 3, 4]}), time="t")
+    w = session(
+        {"l": {"x": [10, 20], "t": [1, 2]}, "r": {"x": [9, 13, 11, 25], "t": [1, 2, 3, 4]}},
+        time="t",
+    )
     sql = (
         "SELECT l.x, r.x AS y FROM l LEFT OUTER BESTMATCH JOIN r ON l.x RISES_TO r.x"
         " WHERE abs(l.t - r.t) <= 5"
@@ -107,8 +109,7 @@ def test_an_added_order_judges_pairs():
 
 def test_an_added_source_and_sink_move_rows():
     assert SOURCES["numbers"] is counting.Numbers
-    w = windrow.Session()
-    w.stream("n", rows_of(SOURCES["numbers"](10)), time="t")
+    w = session({"n": rows_of(SOURCES["numbers"](10))}, time="t")
     sink = SINKS["listed"]()
     write_to(w.sql("SELECT n FROM n WHERE n > 7"), sink)
     sink.commit(0)  # a second time changes nothing

@@ -43,7 +43,7 @@ def rows(seed: int) -> pa.Table:
     )  # fmt: skip
 
 
-def session() -> windrow.Session:
+def streams_of_every_type() -> windrow.Session:
     found = windrow.Session()
     for number, name in enumerate("abc"):
         table = rows(number)
@@ -55,7 +55,7 @@ def session() -> windrow.Session:
 def outcome(text: str) -> str:
     """ "" where the law holds; what happened where not."""
     try:
-        session().sql(text).to_arrow()
+        streams_of_every_type().sql(text).to_arrow()
     except WindrowError as error:
         return "" if error.condition and str(error).strip() else "an error without a text"
     except BaseException:  # noqa: BLE001

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from fuzz.texts import Texts
 
 COUNT = int(os.environ.get("WINDROW_FUZZ", "120"))
@@ -39,6 +40,7 @@ def tried(start: int, count: int) -> tuple[list[dict[str, object]], int]:
     return [*broken, fatal], last + 1
 
 
+@pytest.mark.law
 def test_every_text_gives_a_result_or_an_error_of_ours():
     broken, start, end = [], SEED, SEED + COUNT
     while start < end:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from cases.tape import drawn
 from hypothesis import assume, given, settings
 from twins.alive_rows import copies, edges
@@ -37,6 +38,7 @@ def draw(random):
     return stored, probes, room, dead, random.randrange(3)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(drawn(draw, 512))
 def test_a_probe_finds_the_rows_of_its_key_that_are_alive_with_it(case) -> None:
@@ -95,6 +97,7 @@ def test_versions_that_are_not_alive_are_not_touched_even_beside_one_that_always
     assert progress[FILLED] == progress[TOUCHED] == 2 * len(at)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(drawn(lambda random: [random.randrange(9) for _ in range(random.randrange(1, 20))], 64))
 def test_the_next_place_with_an_early_start(starts) -> None:
@@ -108,6 +111,7 @@ def test_the_next_place_with_an_early_start(starts) -> None:
             assert place == expected if expected is not None else place >= len(starts)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(
     drawn(
@@ -138,6 +142,7 @@ def test_each_row_is_taken_back_once_by_an_equal_one_that_comes_later(rows) -> N
         assert taken == sum(p != NOBODY for p in np.array(partners)[kinds == kind]) // 2
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(
     drawn(

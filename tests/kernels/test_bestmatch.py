@@ -103,6 +103,7 @@ def searches(draw):
     return rows, asked, draw(st.tuples(*[limit] * dimensions))
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(searches(), st.booleans())
 def test_the_pairs_are_those_of_comparing_everything_with_everything(search, is_pruned):
@@ -112,6 +113,7 @@ def test_the_pairs_are_those_of_comparing_everything_with_everything(search, is_
     assert listed(pairs) == by_hand(rows, asked, limits, is_pruned=is_pruned)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(searches())
 def test_comparisons_count_the_rows_within_groups_and_times(search):
@@ -189,6 +191,7 @@ def test_more_pairs_than_the_output_began_with_are_all_kept():
     assert np.bincount(pairs.probes).tolist() == [3001, 3000]
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(
     st.lists(

@@ -64,6 +64,7 @@ def expected_matches(rows, looked, alive_from: int) -> list[tuple[int, int, int]
     ]
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(stored_rows, looked_for, st.integers(1, 4), st.integers(-25, 25))
 def test_buckets_give_the_rows_with_the_word_within_the_period(rows, looked, room, alive_from):
@@ -106,6 +107,7 @@ def scans(draw):
     return rows, looked, values, asked, draw(flags | st.none()), draw(st.booleans())
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(scans(), st.integers(1, 4), st.integers(0, 5))
 def test_a_scan_gives_the_rows_of_the_period_that_pass_the_tests_and_touches_no_others(
@@ -152,6 +154,7 @@ def test_a_scan_gives_the_rows_of_the_period_that_pass_the_tests_and_touches_no_
     assert sum(touched) == len(in_period)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(stored_rows)
 def test_buckets_hold_every_row_once_and_in_time_order(rows):
@@ -175,6 +178,7 @@ edge = st.integers(LEAST, LEAST + 3) | st.integers(MOST - 3, MOST) | ticks
 bound = st.integers(-(2**62), 2**62) | st.integers(-5, 5)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(st.lists(st.tuples(edge, bound, bound), min_size=1, max_size=4))
 def test_a_period_is_where_all_chosen_tuples_allow_the_next(chosen):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from windrow.kernels.count_join import (
     partition_exits,
     partitioned,
 )
+
+pytestmark = pytest.mark.law
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 

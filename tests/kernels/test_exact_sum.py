@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twins.aggregate import nearest_double
@@ -33,6 +34,7 @@ def value_of(limbs):
     return sum(int(limb) << (32 * k) for k, limb in enumerate(limbs[0]))
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(signed(FINITE))
 @example([(1.7e308, 1), (1.7e308, 1)])
@@ -52,6 +54,7 @@ def test_a_sum_of_doubles_is_the_nearest_double_to_the_exact_one(terms):
     assert math.copysign(1, found) == 1 or exact < 0
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(st.lists(FINITE, min_size=1, max_size=9))
 @example([5e-324, 0.0, 0.0])
@@ -67,6 +70,7 @@ def test_a_mean_of_doubles_is_the_nearest_double_to_the_exact_one(values):
     assert kernels.read_mean(limbs, 0, -1074, len(values), digits_for(limbs)) == float(exact)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(signed(FINITE))
 def test_limbs_of_the_span_suffice(terms):
@@ -89,6 +93,7 @@ def test_values_that_are_null_or_no_number_need_no_limbs():
     assert kernels.double_span(bits, valid) == (0, -1)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(signed(INT64))
 @example([(2**63 - 1, 1), (1, 1)])
@@ -107,6 +112,7 @@ def test_a_sum_of_integers_is_exact_or_known_not_to_fit(terms):
     assert kernels.read_double(limbs, 0, 0, digits_for(limbs)) == float(exact)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(signed(INT128), st.integers(1, 38))
 @example([(10**38 - 1, 1), (1, 1)], 38)
@@ -135,6 +141,7 @@ def words_of(value):
     return np.frombuffer(bits, np.int64)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(st.integers(0, 2**120), st.integers(1, 2**31 - 1), st.integers(1, 10**4))
 def test_digits_scale_and_divide_as_whole_numbers_do(number, divisor, factor):

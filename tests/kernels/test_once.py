@@ -72,5 +72,7 @@ def test_a_function_that_numba_does_not_compile_stays_what_it_is(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_no_hindrance(tmp_path):
+    entered = []
     with jit.alone(str(tmp_path / "nowhere"), "anything"):
-        pass
+        entered.append("once")
+    assert entered == ["once"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.kernels.versions import OPENING, Events, changes_of, mark_changed, versions_of
+
+pytestmark = pytest.mark.law
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 

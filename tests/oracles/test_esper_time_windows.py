@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from known_answers import known_answers
+from sessions import session
 
 import windrow
 
@@ -44,12 +45,13 @@ def cases(rate: str, queries: dict[str, str]) -> list[Any]:
     ]
 
 
-def session() -> windrow.Session:
-    found = windrow.Session()
+def market_and_reference() -> windrow.Session:
     events = pa.Table.from_pylist(KNOWN["input"]["events"])
-    found.stream("market", events, time="time_ms")
-    found.table("ref", pa.table({"key": KNOWN["input"]["reference_rows"]}))
-    return found
+    return session(
+        {"market": events},
+        time="time_ms",
+        tables={"ref": {"key": KNOWN["input"]["reference_rows"]}},
+    )
 
 
 def sql_of(case: dict[str, Any], queries: dict[str, str]) -> str:
@@ -71,7 +73,7 @@ def without_empty_sums(rows: list[list[Any]] | None) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("case", cases("none", CHANGES))
-def test_every_change(case: dict[str, Any]) -> None:
+def test_every_change_is_the_one_that_esper_tells(case: dict[str, Any]) -> None:
     last = KNOWN["input"]["clock_ticks_ms"][-1]
     expected: dict[int, Counter[tuple[Any, ...]]] = {}
     for step in case["expected"]:
@@ -80,7 +82,7 @@ def test_every_change(case: dict[str, Any]) -> None:
         net.subtract(without_empty_sums(step["remove"]))
     found: dict[int, Counter[tuple[Any, ...]]] = {}
     for *row, kind, time in map(
-        dict.values, session().sql(sql_of(case, CHANGES)).to_arrow().to_pylist()
+        dict.values, market_and_reference().sql(sql_of(case, CHANGES)).to_arrow().to_pylist()
     ):
         if time <= last:
             found.setdefault(time, Counter())[tuple(row)] += 1 if kind == "insert" else -1
@@ -89,8 +91,8 @@ def test_every_change(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", cases("snapshot", SNAPSHOTS))
-def test_the_whole_answer_every_second(case: dict[str, Any]) -> None:
-    asked = session()
+def test_the_whole_answer_of_every_second_is_that_of_esper(case: dict[str, Any]) -> None:
+    asked = market_and_reference()
     changes = asked.sql(sql_of(case, SNAPSHOTS)).to_arrow()
     for step in case["expected"]:
         state = asked.state_at(changes, step["time_ms"])

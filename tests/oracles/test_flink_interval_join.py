@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from bags import bag
 from known_answers import known_answers
+from sessions import session
 
 import windrow
 from windrow.errors import PlanError
@@ -44,10 +46,6 @@ def named(text: str) -> str:
     return SPARK_TEXT.get(text, text.replace("left.", "l.").replace("right.", "r."))
 
 
-def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(tuple(row.values()) for row in table.to_pylist())
-
-
 def bound(column: str, low: int, high: int, *, low_in: bool = True, high_in: bool = True) -> str:
     left, right = column.split("/")
     return (
@@ -59,9 +57,14 @@ def bound(column: str, low: int, high: int, *, low_in: bool = True, high_in: boo
 def asked(case: dict[str, Any]) -> Any:
     """The query of a case, over its streams."""
     query = case["query"]
-    session = windrow.Session()
-    for name, rows in (("l", case["left"]), ("r", case["right"])):
-        session.stream(name, pa.Table.from_pylist(rows), time="ts_ms", lateness=100_000)
+    w = session(
+        {
+            name: pa.Table.from_pylist(rows)
+            for name, rows in (("l", case["left"]), ("r", case["right"]))
+        },
+        time="ts_ms",
+        lateness=100_000,
+    )
     conditions = [
         bound(
             "l.ts_ms/r.ts_ms",
@@ -76,17 +79,15 @@ def asked(case: dict[str, Any]) -> Any:
     columns = ", ".join(
         f"CAST({named(c)} AS STRING) AS c{i}" for i, c in enumerate(query["output"])
     )
-    return session.sql(
-        f"SELECT {columns} FROM l {JOINS[query['join']]} r ON {' AND '.join(conditions)}"
-    )
+    return w.sql(f"SELECT {columns} FROM l {JOINS[query['join']]} r ON {' AND '.join(conditions)}")
 
 
 @pytest.mark.parametrize(
     "case", [c for c in SQL_CASES if c not in EMPTY_INTERVALS], ids=lambda case: case["id"]
 )
-def test_sql_case(case: dict[str, Any]) -> None:
-    found = bag(asked(case).to_arrow())
-    assert found == Counter(map(tuple, case["expected_rows_any_order"]))
+def test_an_interval_join_in_sql_gives_the_rows_of_flink(case: dict[str, Any]) -> None:
+    found = bag(asked(case))
+    assert found == bag(case["expected_rows_any_order"])
 
 
 @pytest.mark.parametrize("case", EMPTY_INTERVALS, ids=lambda case: case["id"])
@@ -98,10 +99,13 @@ def test_an_interval_that_no_pair_can_meet_is_refused(case: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("case", BOUNDS["bounds_matrix"], ids=lambda case: case["id"])
 def test_every_combination_of_open_and_closed_bounds(case: dict[str, Any]) -> None:
-    session = windrow.Session()
-    for name in ("l", "r"):
-        times = case["left_ts" if name == "l" else "right_ts"]
-        session.stream(name, pa.table({"ts": pa.array(times, pa.int64())}), time="ts")
+    w = session(
+        {
+            name: {"ts": pa.array(case["left_ts" if name == "l" else "right_ts"], pa.int64())}
+            for name in ("l", "r")
+        },
+        time="ts",
+    )
     condition = bound(
         "r.ts/l.ts",
         case["lower"],
@@ -109,12 +113,12 @@ def test_every_combination_of_open_and_closed_bounds(case: dict[str, Any]) -> No
         low_in=case["lower_inclusive"],
         high_in=case["upper_inclusive"],
     )
-    found = session.sql(f"SELECT l.ts AS l, r.ts AS r FROM l, r WHERE {condition}")
-    assert bag(found.to_arrow()) == Counter(map(tuple, case["expected_pairs_left_right"]))
+    found = w.sql(f"SELECT l.ts AS l, r.ts AS r FROM l, r WHERE {condition}")
+    assert bag(found) == bag(case["expected_pairs_left_right"])
 
 
 @pytest.mark.parametrize("case", SEQUENCES, ids=lambda case: case["id"])
-def test_sequence_of_events(case: dict[str, Any]) -> None:
+def test_a_sequence_of_events_gives_the_pairs_of_flink(case: dict[str, Any]) -> None:
     session = windrow.Session()
     for name, side in (("l", "left"), ("r", "right")):
         events = [s for s in case["steps"] if s["op"] == "event" and s["stream"] == side]
@@ -134,11 +138,14 @@ def test_sequence_of_events(case: dict[str, Any]) -> None:
         tuple((row[side] or nothing)[name] for side in ("left", "right") for name in ("ts", "key"))
         for row in case["expected_rows"]
     )
-    assert bag(found.to_arrow()) == expected
+    assert bag(found) == expected
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("case", BOUNDS["state_retention"], ids=lambda case: case["id"])
-def test_what_is_still_held_after_a_watermark(case: dict[str, Any]) -> None:
+def test_a_row_is_held_after_a_watermark_no_longer_than_flink_holds_it(
+    case: dict[str, Any],
+) -> None:
     """A row goes no later than theirs; sooner where no partner can come any more."""
     low = case["lower"] + (not case["lower_inclusive"])
     high = case["upper"] - (not case["upper_inclusive"])

@@ -13,7 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from known_answers import known_answers
+from sessions import session
 
 import windrow
 from windrow.physical.algorithms import choices
@@ -42,13 +44,19 @@ def steps(case: dict[str, Any]) -> list[tuple[list[tuple[str, Row]], Counter[Row
 def joined(case: dict[str, Any], rows: list[tuple[str, Row]], algorithm: str) -> Counter[Row]:
     """The answer over rows that arrived in this order."""
     names = case["inputs"]
-    session = windrow.Session()
-    for name in names:
-        own = [(at, *row) for at, (stream, row) in enumerate(rows) if stream == name]
-        session.stream(name, table(own, [("at", pa.int64()), *fields(case, name)]), time="at")
+    w = session(
+        {
+            name: table(
+                [(at, *row) for at, (stream, row) in enumerate(rows) if stream == name],
+                [("at", pa.int64()), *fields(case, name)],
+            )
+            for name in names
+        },
+        time="at",
+    )
     sql = f"{select(case)} FROM {', '.join(names)} WHERE {keys(case)} WINDOW = 1000"
-    answer = session.sql(sql, algorithm=algorithm).to_arrow()
-    return Counter(zip(*(column.to_pylist() for column in answer.columns), strict=True))
+    answer = w.sql(sql, algorithm=algorithm).to_arrow()
+    return bag(answer)
 
 
 def fields(case: dict[str, Any], name: str) -> list[tuple[str, pa.DataType]]:
@@ -77,6 +85,7 @@ def all_rows(case: dict[str, Any]) -> list[tuple[str, Row]]:
 
 # One test per case: files with many tests begin first, and by the time that this one does, all
 # algorithms are compiled.
+@pytest.mark.law
 @pytest.mark.parametrize("name", CASES)
 def test_every_insert_completes_what_flink_expects_by_every_algorithm(name: str) -> None:
     for algorithm in choices():

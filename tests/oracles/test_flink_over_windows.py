@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from known_answers import known_answers
-
-import windrow
+from sessions import session
 
 CASES = known_answers("flink_over_windows/cases.json")
 LONG = 10**9
@@ -78,14 +78,13 @@ def answers_by_instant(rows: list[dict[str, Any]], key: str | None) -> Any:
 def test_the_answer_at_each_rows_instant(case: dict[str, Any]) -> None:
     query, events = case["query"], events_of(case)
     columns = {name: [event[name] for event in events] for name in ("at", "a", "b", "c")}
-    session = windrow.Session()
-    session.stream("s", pa.table(columns), time="at", lateness=100_000)
+    w = session({"s": pa.table(columns)}, time="at", lateness=100_000)
     key = query["partition_by"]
     shown = [name for name in query["output"] if name not in AGGREGATES]
     wanted = [AGGREGATES[name] for name in query["output"] if name in AGGREGATES]
     aggregates = ", ".join(f"{own} AS agg{i}" for i, own in enumerate(wanted))
     grouped = (f"{key}, ", f" GROUP BY {key}") if key else ("", "")
-    changes = session.sql(
+    changes = w.sql(
         f"SELECT {grouped[0]}{aggregates} FROM s {own_window(query)}{grouped[1]}"
     ).to_arrow()
     answer = answers_by_instant(changes.to_pylist(), key)
@@ -93,4 +92,4 @@ def test_the_answer_at_each_rows_instant(case: dict[str, Any]) -> None:
         (*(event[name] for name in shown), *answer(event[key] if key else None, event["at"]))
         for event in events
     )
-    assert found == Counter(map(tuple, case["expected_rows_any_order"]))
+    assert found == bag(case["expected_rows_any_order"])

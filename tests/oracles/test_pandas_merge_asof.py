@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from known_answers import known_answers
-
-import windrow
+from sessions import session
 
 CASES = known_answers("pandas_merge_asof/cases.json")
 OPERATORS = {
@@ -60,12 +59,16 @@ def table(frame: dict[str, Any], on: str, by: list[str]) -> pa.Table:
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{i}: {c['id']}" for i, c in enumerate(CASES)])
 def test_the_match_of_each_row_is_the_known_one(case: dict[str, Any]) -> None:
-    session = windrow.Session()
-    session.stream("l", table(case["left"], case["left_on"], case["left_by"]), time="ts")
-    session.stream("r", table(case["right"], case["right_on"], case["right_by"]), time="ts")
+    w = session(
+        {
+            "l": table(case["left"], case["left_on"], case["left_by"]),
+            "r": table(case["right"], case["right_on"], case["right_by"]),
+        },
+        time="ts",
+    )
     on = [f"l.k{i} <=> r.k{i}" for i in range(len(case["left_by"]))]
     tolerance = case["tolerance"]
-    found = session.sql(
+    found = w.sql(
         "SELECT l.number AS l, r.number AS r FROM l LEFT ASOF JOIN r"
         f" MATCH_CONDITION ({OPERATORS[case['direction'], case['allow_exact_matches']]})"
         + (f" ON {' AND '.join(on)}" if on else "")
@@ -87,5 +90,5 @@ def shown(case: dict[str, Any], left: int, right: int | None) -> list[Any]:
     ]
 
 
-def test_there_are_all_cases() -> None:
+def test_all_43_cases_of_pandas_are_there() -> None:
     assert len(CASES) == 43

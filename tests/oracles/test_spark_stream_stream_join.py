@@ -116,7 +116,7 @@ def test_an_equal_key_and_an_equal_tumbling_window() -> None:
     )
 
 
-def test_three_streams() -> None:
+def test_three_streams_are_joined_as_spark_joins_them() -> None:
     run = Batches(
         "SELECT a.key AS ak, a.key * 2 AS av, b.key AS bk, b.key * 3 AS bv, c.key AS ck, "
         f"c.key * 5 AS cv FROM a, b, c WHERE a.key = b.key AND b.key = c.key WINDOW = {EVER}",

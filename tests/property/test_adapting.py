@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from windrow.run.local.execution import Execution
 from windrow.run.local.sources import source_of
 from windrow.run.local.stream_statistics import StreamStatistics
 from windrow.sql.compile import compile_query
+
+pytestmark = pytest.mark.law
 
 COLUMNS = ("k", "x", "at")
 ROW = st.tuples(st.integers(0, 2), st.integers(0, 6), st.integers(0, 30))
@@ -56,7 +59,7 @@ def tables(batches):
     ]
 
 
-def bag(streams, query, planner_of, **options: Any):
+def answer_and_changes(streams, query, planner_of, **options: Any):
     schema = pa.schema([(name, pa.int64()) for name in COLUMNS])
     sources = {
         name: source_of(name, tables(batches), schema)
@@ -69,7 +72,7 @@ def bag(streams, query, planner_of, **options: Any):
     )
     rows: Counter[tuple[object, ...]] = Counter()
     while (batch := execution.next()) is not None:
-        rows.update(tuple(row.values()) for row in batch.to_pylist())
+        rows += bag(batch)
     return rows, execution.adapting.changes
 
 
@@ -89,8 +92,8 @@ def test_changes_of_plan_change_no_answer(streams, window, plans):
     equal = " AND ".join(f"a.k = {name}.k" for name in names[1:])
     query = f"SELECT {shown} FROM {', '.join(names)} WHERE {equal} AND a.x <= b.x WINDOW = {window}"
     own = [*plans, *(OF_TWO if len(names) == 2 else OF_THREE)]
-    expected, _ = bag(streams, query, lambda _: None)
-    found, _ = bag(streams, query, lambda logical: Restless(logical, own))
+    expected, _ = answer_and_changes(streams, query, lambda _: None)
+    found, _ = answer_and_changes(streams, query, lambda logical: Restless(logical, own))
     assert found == expected
 
 
@@ -105,8 +108,8 @@ def test_changes_of_structure_change_no_draw(streams, window, tuples):
              "service_rate": 1, "on_service_rate": "shed"}  # fmt: skip
     for plans, where in ((BY_KEY, "a.k = b.k"), (BY_BAND, "a.x BETWEEN b.x - 1 AND b.x + 2")):
         query = f"SELECT a.x, a.at, b.x AS y, b.at AS z FROM a, b WHERE {where} WINDOW = {window}"
-        expected, _ = bag(streams, query, lambda _: None, algorithm="bew", **limit)
-        found, _ = bag(
+        expected, _ = answer_and_changes(streams, query, lambda _: None, algorithm="bew", **limit)
+        found, _ = answer_and_changes(
             streams, query, lambda logical, own=plans: Restless(logical, own, **limit), **limit
         )
         assert found == expected

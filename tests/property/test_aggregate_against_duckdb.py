@@ -18,6 +18,8 @@ from windrow.plan.exprs import column
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 ROWS, LAST = 3_000, 2_000
 
 AGGREGATES = (

@@ -25,6 +25,8 @@ from windrow.plan.exprs import column
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
 ARROW = {

@@ -69,6 +69,7 @@ def kept(rows: AliveRows) -> list[Change]:
     return [change for part in rows.slices for change in changes_of(part.rows())]
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(drawn(draw_pushes, 512))
 def test_what_is_kept_new_and_gone_adds_up_at_every_instant(pushes: list[list[Change]]) -> None:

@@ -12,6 +12,7 @@ import pytest
 from cases.driving import step
 from cases.pair_arrivals import draw_batches, restarted
 from cases.tape import TAPES
+from colliding_words import colliding_words
 from hypothesis import given, note, settings
 from twins.asof import Row, Rules, asof, last_wait
 
@@ -153,6 +154,7 @@ def check_state(operator: AsofSweepOp, rules: Rules, watermark: int, waiting: se
     assert operator.counters.stored == kept
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(random=TAPES)
 def test_every_match_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longer(
@@ -161,6 +163,7 @@ def test_every_match_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longe
     check(random)
 
 
+@pytest.mark.law
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(random=TAPES)
 def test_keys_whose_hashes_collide_are_told_apart_by_value(random: Random) -> None:
@@ -170,15 +173,7 @@ def test_keys_whose_hashes_collide_are_told_apart_by_value(random: Random) -> No
         check(random)
 
 
-def colliding_words(columns: Any, *, nulls_match: bool) -> keys.KeyWords:
-    """Words that are the same for nearly every value."""
-    words = real_key_words(columns, nulls_match=nulls_match)
-    return keys.KeyWords(words.words % np.uint64(2), words.valid, exact=False)
-
-
-real_key_words = keys.key_words
-
-
+@pytest.mark.law
 def test_a_null_that_is_kept_is_not_taken_for_a_value_after_a_restart() -> None:
     rules = Rules("backward", null_safe=(True,), is_left=True)
     node = spec_of(["bigint"], rules)
@@ -193,6 +188,7 @@ def test_a_null_that_is_kept_is_not_taken_for_a_value_after_a_restart() -> None:
     assert found.columns.to_pylist() == [{"l.id": 0, "r.id": None}]
 
 
+@pytest.mark.law
 def test_a_batch_costs_its_own_keys_however_many_are_kept() -> None:
     """A hundred times the keys hold a hundred times the rows, at the same work per batch."""
     work = {}

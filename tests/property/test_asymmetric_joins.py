@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from bags import bag
 from cases.join_runs import Case, cases, expected, run, same_bag, scan
 from cases.tape import TAPES, drawn
 from hypothesis import given, settings
 from oracle import asked_of_duckdb
+from sessions import session
 
 import windrow
 from windrow.operators.columns.changes import ChangeBatch
@@ -58,6 +60,7 @@ def operator(case: Case, pair: tuple[str, str]) -> ArrivalJoinOp:
     return ArrivalJoinOp(replace(case.node, algorithm="asymmetric", structures=own, sizes=SMALL))
 
 
+@pytest.mark.law
 @EVERY
 @EXAMPLES
 @given(case=cases(most_inputs=2))
@@ -65,6 +68,7 @@ def test_every_combination_comes_once_in_the_push_of_its_last_row(pair, case):
     same_bag(run(case, lambda _: operator(case, pair)), expected(case))
 
 
+@pytest.mark.law
 @settings(EXAMPLES, max_examples=100)
 @given(case=cases(most_inputs=2), choices=TAPES)
 def test_any_structures_go_on_from_the_state_of_any_other_algorithm(case, choices):
@@ -186,7 +190,7 @@ class Asked:
             session.stream(name, parts, time="ts", lateness=100)
         query = f"SELECT a.id AS i, b.id AS j FROM a, b WHERE {self.where} WINDOW = {self.window}"
         found = session.sql(query, **options).to_arrow()
-        return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        return bag(found)
 
     def by_duckdb(self) -> Counter[tuple[int, ...]]:
         window = f"b.ts - a.ts BETWEEN {-self.window} AND {self.window}"
@@ -238,6 +242,7 @@ def draw_condition(random: Random, p: str, q: str) -> str:
     return random.choice(BANDS).format(p=p, q=q)
 
 
+@pytest.mark.law
 @settings(EXAMPLES, max_examples=100)
 @given(drawn(draw_asked, size=1_024))
 def test_a_band_by_trees_gives_what_a_scan_and_duckdb_give(case):
@@ -252,6 +257,7 @@ def draw_limit(random: Random) -> dict[str, Any]:
     return limit if rate is None else limit | {"service_rate": rate, "on_service_rate": "shed"}
 
 
+@pytest.mark.law
 @settings(EXAMPLES, max_examples=50)
 @given(drawn(draw_asked, size=1_024), drawn(draw_limit))
 def test_a_band_that_sheds_finds_by_structures_what_a_scan_finds(case, limit):
@@ -261,6 +267,7 @@ def test_a_band_that_sheds_finds_by_structures_what_a_scan_finds(case, limit):
     assert case.answer(**limit) == found
 
 
+@pytest.mark.law
 def test_a_tree_looks_at_no_tuple_outside_its_range_of_keys():
     random = np.random.default_rng(23)
     numbers = {name: random.integers(0, 300, 400) for name in "ab"}
@@ -282,12 +289,8 @@ def test_a_tree_looks_at_no_tuple_outside_its_range_of_keys():
     }
     apart = np.subtract.outer(numbers["a"], numbers["b"])
     for pair, (where, holds) in itertools.product(["ttree/btree", "btree/ttree"], ranges.items()):
-        session = windrow.Session()
-        for name, table in tables.items():
-            session.stream(name, table, time="ts")
-        result = session.sql(
-            f"SELECT a.x, b.x AS y FROM a, b WHERE {where} WINDOW = 7", structure=pair
-        )
+        w = session(tables, time="ts")
+        result = w.sql(f"SELECT a.x, b.x AS y FROM a, b WHERE {where} WINDOW = 7", structure=pair)
         rows = result.to_arrow().num_rows
         counted = result.progress.operators["WJoin a, b"]
         # All come in one batch, so that no tuple is dropped before it has met all others.
@@ -304,13 +307,12 @@ def test_trees_find_what_lies_at_the_ends_of_64_bits():
         "a.x > b.x": 10,
         "a.x BETWEEN b.x AND b.x": 5,
     }.items():
-        session = windrow.Session()
-        for name in "ab":
-            session.stream(name, table, time="ts")
+        w = session(dict.fromkeys("ab", table), time="ts")
         query = f"SELECT a.x, b.x AS y FROM a, b WHERE {where} WINDOW = 0"
-        assert session.sql(query, structure="ttree/btree").to_arrow().num_rows == wanted
+        assert w.sql(query, structure="ttree/btree").to_arrow().num_rows == wanted
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("stalls", [False, True])
 @pytest.mark.parametrize("pair", [("hash", "ttree"), ("btree", "buffer"), ("ttree", "btree")])
 def test_what_is_held_does_not_grow_while_windows_slide_or_a_stream_stalls(pair, stalls):

@@ -21,6 +21,8 @@ from twins.bestmatch import Rules, candidate
 
 import windrow
 
+pytestmark = pytest.mark.law
+
 COLUMNS = ("at", "x", "k", "y", "tags")
 TYPES = (pa.int64(), pa.int64(), pa.string(), pa.float64(), pa.list_(pa.string()))
 SHOWN = "a.at, a.x, a.k, a.y, b.at AS bat, b.x AS bx, b.k AS bk, b.y AS by"

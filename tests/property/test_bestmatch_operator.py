@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from cases.match_runs import MatchRun, draw_match_run
 from cases.tape import drawn
+from colliding_words import colliding_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.bestmatch import JUDGED, Rules, bestmatch, proofs
@@ -20,6 +21,8 @@ from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.engine.base import Snapshot
 from windrow.operators.routing.partition import own_rows, route
 from windrow.schema import MAX_TICK, MIN_TICK
+
+pytestmark = pytest.mark.law
 
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 
@@ -195,15 +198,6 @@ def test_keys_whose_hashes_collide_are_told_apart_by_value(by_value):
             check(case)
 
     hold()
-
-
-def colliding_words(columns, *, nulls_match):
-    """Words that are the same for nearly every value."""
-    words = real_key_words(columns, nulls_match=nulls_match)
-    return keys.KeyWords(words.words % np.uint64(2), words.valid, exact=False)
-
-
-real_key_words = keys.key_words
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -22,6 +22,8 @@ from windrow.physical.nodes.resolve_changes import ResolveChanges
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
 COLUMNS = Schema((Field("f.k", "string"), Field("f.x", "double"), Field("f.t", "bigint")))
@@ -136,7 +138,7 @@ def test_at_every_instant_the_rows_are_those_that_the_changes_say(case):
 
 @EXAMPLES
 @given(drawn(feed))
-def test_steps_of_any_size_give_the_same(case):
+def test_a_change_feed_gives_the_same_rows_in_steps_of_any_size(case):
     with pytest.MonkeyPatch.context() as patch:
         try:
             whole, _ = case.results()

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.theta import compared
@@ -14,6 +15,8 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.joins.tuple_at_a_time.tuple_words import comparison_words
 from windrow.physical.probe_orders import OrderedPair
 from windrow.plan.exprs import Comparison, Side
+
+pytestmark = pytest.mark.law
 
 LAST, FIRST = 2**63 - 1, -(2**63)
 WHOLE = st.one_of(

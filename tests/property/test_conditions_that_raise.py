@@ -12,8 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from sessions import session
 
 import windrow
 from windrow.errors import DataError
@@ -132,7 +134,7 @@ def outcome(streams, where, window, cut, **options: Any):
         answer = session.sql(query, **options).to_arrow()
     except DataError:
         return FAILS
-    return Counter(zip(*(column.to_pylist() for column in answer.columns), strict=True))
+    return bag(answer)
 
 
 def check(streams, conditions, window, cut, plans, known):
@@ -145,6 +147,7 @@ def check(streams, conditions, window, cut, plans, known):
         assert outcome(streams, where, window, cut, **options) == wanted, options
 
 
+@pytest.mark.law
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.lists(STREAM, min_size=2, max_size=2),
@@ -157,6 +160,7 @@ def test_two_streams_fail_under_every_plan_or_none(streams, conditions, window, 
     check(streams, conditions, window, cut, plans, CONDITIONS)
 
 
+@pytest.mark.law
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.lists(STREAM, min_size=3, max_size=3),
@@ -169,6 +173,7 @@ def test_three_streams_fail_under_every_plan_and_order_or_none(streams, conditio
     check(streams, conditions, window, cut, [*PLANS, *orders], OF_THREE)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("condition", sorted(SERVED))
 def test_a_tree_and_a_loop_agree_though_a_condition_fails_outside_the_range_of_keys(condition):
     # Without an equality the tree is kept by the columns of the condition itself.
@@ -183,9 +188,7 @@ def test_a_tree_and_a_loop_agree_though_a_condition_fails_outside_the_range_of_k
 
 
 def test_the_error_names_the_condition_that_has_no_value():
-    session = windrow.Session()
-    for name in "ab":
-        session.stream(name, pa.table({"ts": [0, 1], "x": [1, 2], "y": [0, 1]}), time="ts")
+    w = session({name: {"ts": [0, 1], "x": [1, 2], "y": [0, 1]} for name in "ab"}, time="ts")
     query = "SELECT a.x FROM a, b WHERE a.x * b.x > 0 AND 10 / (a.y - b.y) > 0 WINDOW = 1"
     with pytest.raises(DataError, match=r"10 / \(a\.y - b\.y\) > 0 cannot be computed"):
-        session.sql(query).to_arrow()
+        w.sql(query).to_arrow()

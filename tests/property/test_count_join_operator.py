@@ -31,6 +31,8 @@ from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 KEYS = {
     "bigint": (pa.int64(), (0, 1, 2)),

@@ -8,14 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from cases.base import Case
 from cases.either_way import draw_either_way
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from oracle import asked_of_duckdb
+from sessions import session
 
-import windrow
 from windrow.physical.algorithms import choices
 
 MULTIWAY = [name for name in choices() if name != "asymmetric"]
@@ -24,34 +25,32 @@ EXAMPLES = settings(
 )
 
 
-def session_of(case: Case) -> windrow.Session:
-    session = windrow.Session()
-    for stream in case.streams:
-        session.stream(stream.name, stream.tables(), time="ts", lateness=case.lateness[stream.name])
-    return session
+def answered(case: Case, algorithm: str) -> Counter[tuple[Any, ...]]:
+    tables = {stream.name: stream.tables() for stream in case.streams}
+    w = session(tables, time="ts", lateness=case.lateness)
+    return bag(w.sql(case.sql, algorithm=algorithm))
 
 
-def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", ["bew-nested-loop", "bew"])
 @EXAMPLES
 @given(random=TAPES)
 def test_the_answer_is_the_brute_force_one(algorithm: str, random: Random) -> None:
     case = draw_either_way(random)
     note(case.sql)
-    assert bag(session_of(case).sql(case.sql, algorithm=algorithm).to_arrow()) == case.answer
+    assert answered(case, algorithm) == case.answer
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(random=TAPES, algorithm=st.sampled_from(MULTIWAY))
 def test_every_algorithm_gives_the_same_bag(random: Random, algorithm: str) -> None:
     case = draw_either_way(random, has_key=True)
     note(case.sql)
-    assert bag(session_of(case).sql(case.sql, algorithm=algorithm).to_arrow()) == case.answer
+    assert answered(case, algorithm) == case.answer
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(
     times=st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=6), min_size=3, max_size=3),
@@ -62,11 +61,9 @@ def test_duckdb_finds_the_same_by_two_joins_and_a_union(times, widths) -> None:
         name: pa.table({"id": range(len(own)), "at": pa.array(own, pa.int64())})
         for name, own in zip("abc", times, strict=True)
     }
-    session = windrow.Session()
-    for name, table in streams.items():
-        session.stream(name, table, time="at")
+    w = session(streams, time="at")
     first, second = widths
-    found = session.sql(
+    found = w.sql(
         "SELECT a.id AS a, b.id AS b, c.id AS c FROM a, b, c"
         f" DWINDOW (a, b) = {first} AND DWINDOW (b, c) = {second} EITHER WAY"
     )
@@ -82,14 +79,12 @@ def test_duckdb_finds_the_same_by_two_joins_and_a_union(times, widths) -> None:
             f"b.at BETWEEN c.at AND c.at + {second}",
         )
     )  # fmt: skip
-    assert bag(found.to_arrow()) == Counter(asked_of_duckdb(streams, both_ways))
+    assert bag(found) == Counter(asked_of_duckdb(streams, both_ways))
 
 
 def test_tuples_at_one_instant_meet_the_windows_both_ways_and_come_once() -> None:
-    session = windrow.Session()
-    for name in "abc":
-        session.stream(name, pa.table({"k": [1], "at": [7]}), time="at")
-    found = session.sql(
+    w = session({name: {"k": [1], "at": [7]} for name in "abc"}, time="at")
+    found = w.sql(
         "SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k"
         " DWINDOW (a, b) = 5, DWINDOW (b, c) = 5 EITHER WAY"
     )
@@ -99,11 +94,12 @@ def test_tuples_at_one_instant_meet_the_windows_both_ways_and_come_once() -> Non
 def test_a_path_passed_back_and_forth_comes_once_for_each_passage_and_no_detour() -> None:
     # time   0     1     2     3     4        a - b - c at 0, 1, 2 and c - b - a at 2, 3, 4
     # seen   a     b     c     b     a        a - b at 3 - c at 2 is neither
-    session = windrow.Session()
-    for name, times in (("a", [0, 4]), ("b", [1, 3]), ("c", [2])):
-        session.stream(name, pa.table({"at": times}), time="at")
-    found = session.sql(
+    w = session(
+        {name: {"at": times} for name, times in (("a", [0, 4]), ("b", [1, 3]), ("c", [2]))},
+        time="at",
+    )
+    found = w.sql(
         "SELECT a.at AS a, b.at AS b, c.at AS c FROM a, b, c"
         " DWINDOW (a, b) = 9, DWINDOW (b, c) = 9 EITHER WAY"
     )
-    assert bag(found.to_arrow()) == Counter([(0, 1, 2), (4, 3, 2)])
+    assert bag(found) == Counter([(0, 1, 2), (4, 3, 2)])

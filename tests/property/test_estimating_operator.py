@@ -13,6 +13,8 @@ from twins.estimates import Combination, estimate
 from windrow.operators.aggregates import sliding
 from windrow.schema import MAX_TICK
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
 CHANCES = st.sampled_from([1.0, 1.0, 0.5, 0.3, 0.01])
 VALUES = st.one_of(

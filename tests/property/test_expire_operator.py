@@ -20,6 +20,8 @@ from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 COLUMNS = Schema((Field("s.k", "string"), Field("s.x", "bigint")))
 SCAN = ScanStream("s", "s", ("k", "x"), COLUMNS, "t", "bigint", 0)
 
@@ -119,7 +121,7 @@ def test_every_row_comes_at_its_time_and_goes_at_its_end(case: Case) -> None:
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(drawn(draw_case))
-def test_steps_of_any_size_give_the_same(case: Case) -> None:
+def test_expired_rows_are_the_same_in_steps_of_any_size(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
         whole = case.changes()
         patch.setattr(expire.ExpireRowsOp, "step_rows", 2)

@@ -9,8 +9,9 @@ from cases.join_runs import Case, cases, cases_near_the_ends_of_the_scale, expec
 from cases.join_runs import run as run_case
 from hypothesis import given, settings
 
-from windrow.operators.joins import bew_search
 from windrow.operators.joins.bew_join import BewJoinOp
+
+pytestmark = pytest.mark.law
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 
@@ -37,15 +38,6 @@ def test_both_methods_give_the_same_bag(case):
 @given(cases())
 def test_weak_hashes_cost_time_but_never_a_result(weak_hashes, case):
     same_bag(run(case), expected(case))
-
-
-@pytest.fixture(scope="module")
-def tiny_blocks():
-    """Blocks of two start rows and three matches, so that every search is cut many times."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bew_search, "START_ROWS", 2)
-        patch.setattr(bew_search, "MOST_FOUND", 3)
-        yield
 
 
 @EXAMPLES

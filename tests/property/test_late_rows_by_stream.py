@@ -6,8 +6,10 @@ import logging
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
+from sessions import session
 
 import windrow
 from windrow.run.late_rows import ENOUGH_ROWS, MOST_LATE
@@ -29,14 +31,14 @@ def table(batch: Sequence[int | None]) -> pa.Table:
 
 
 def answer(sql: str, a: list, b: list, lateness: tuple[int, int]) -> windrow.Result:
-    session = windrow.Session()
-    session.stream("a", [table(batch) for batch in a], time="at", lateness=lateness[0])
-    session.stream("b", [table(batch) for batch in b], time="at", lateness=lateness[1])
-    result = session.sql(sql, on_late="keep")
+    w = session({"a": [table(batch) for batch in a]}, time="at", lateness=lateness[0])
+    w.stream("b", [table(batch) for batch in b], time="at", lateness=lateness[1])
+    result = w.sql(sql, on_late="keep")
     result.to_arrow()
     return result
 
 
+@pytest.mark.law
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(sorted(QUERIES)), times, times, st.tuples(st.integers(0, 9), st.integers(0, 9))
@@ -58,6 +60,7 @@ def test_late_rows_are_those_kept_and_the_lateness_named_suffices(
     assert again.progress.late == 0
 
 
+@pytest.mark.law
 @settings(max_examples=20, deadline=None)
 @given(times, st.integers(0, 5))
 def test_one_stream_has_no_late_row_with_the_lateness_named_and_one_with_less(
@@ -87,9 +90,8 @@ def test_few_late_rows_are_no_reason_to_warn(caplog) -> None:
 def test_a_query_that_goes_on_warns_as_soon_as_there_are_enough_rows(caplog) -> None:
     first = [[100] * (ENOUGH_ROWS - 20), [1] * 20]
     batches = [table(batch) for batch in (*first, *([200 + n] for n in range(50)))]
-    session = windrow.Session()
-    session.stream("a", batches, time="at")
-    result = session.sql(QUERIES["one"])
+    w = session({"a": batches}, time="at")
+    result = w.sql(QUERIES["one"])
     while not caplog.records:
         next(result)
     assert result.progress.streams["a"].rows_in < ENOUGH_ROWS + 10
@@ -97,18 +99,17 @@ def test_a_query_that_goes_on_warns_as_soon_as_there_are_enough_rows(caplog) -> 
     assert len(caplog.records) == 1
 
 
+@pytest.mark.law
 def test_figures_go_on_from_a_checkpoint() -> None:
-    def session() -> windrow.Session:
-        own = windrow.Session()
+    def four_batches() -> windrow.Session:
         batches = [table(batch) for batch in ([0, 20], [3, 21], [30], [4, 22])]
-        own.stream("a", batches, time="at", lateness=5)
-        return own
+        return session({"a": batches}, time="at", lateness=5)
 
-    whole = session().sql(QUERIES["one"])
+    whole = four_batches().sql(QUERIES["one"])
     whole.to_arrow()
-    first = session().sql(QUERIES["one"])
+    first = four_batches().sql(QUERIES["one"])
     next(first)
-    rest = session().sql(QUERIES["one"], resume=first.checkpoint())
+    rest = four_batches().sql(QUERIES["one"], resume=first.checkpoint())
     rest.to_arrow()
     assert rest.progress.streams == whole.progress.streams
     assert whole.progress.streams["a"].lateness_needed == 26

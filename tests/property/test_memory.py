@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pickle
 import tracemalloc
-from collections import Counter
 from random import Random
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from bags import bag
 from cases import FAMILIES
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
+from sessions import session
 
 import windrow
 from windrow.errors import DataError
@@ -44,23 +44,14 @@ def stream(seed: int, rows: int = 6_000) -> list[pa.RecordBatch]:
     return table.to_batches(max_chunksize=BATCH)
 
 
-def session() -> windrow.Session:
-    found = windrow.Session()
-    for seed, name in enumerate("ab"):
-        found.stream(name, stream(seed), time="ts")
-    return found
+def drawn_streams() -> windrow.Session:
+    return session({name: stream(seed) for seed, name in enumerate("ab")}, time="ts")
 
 
-def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(
-        tuple("NaN" if value != value else value for value in row)  # noqa: PLR0124
-        for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
-    )
-
-
+@pytest.mark.law
 @pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
 def test_what_does_not_fit_goes_to_disk_and_the_answer_stays(sql: str) -> None:
-    result = session().sql(sql, memory="25 kB", on_memory="spill")
+    result = drawn_streams().sql(sql, memory="25 kB", on_memory="spill")
     memory = result.execution.memory
     found, held = [], []
     for batch in result:
@@ -69,40 +60,44 @@ def test_what_does_not_fit_goes_to_disk_and_the_answer_stays(sql: str) -> None:
         held.append(memory.held)
     assert max(held) <= 25_000
     assert memory.spilled_chunks > 0
-    assert bag(pa.Table.from_batches(found)) == bag(session().sql(sql).to_arrow())
+    assert bag(found) == bag(drawn_streams().sql(sql))
 
 
 @pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
 def test_what_does_not_fit_ends_a_query_that_may_not_spill(sql: str) -> None:
     with pytest.raises(DataError, match=r"more than its memory of 10\.0 kB") as error:
-        session().sql(sql, memory="10 kB").to_arrow()
+        drawn_streams().sql(sql, memory="10 kB").to_arrow()
     assert "on_memory" in str(error.value)
 
 
 def test_a_query_that_fits_neither_spills_nor_fails() -> None:
-    result = session().sql(JOIN, memory="1 GB", on_memory="spill")
-    assert bag(result.to_arrow()) == bag(session().sql(JOIN).to_arrow())
+    result = drawn_streams().sql(JOIN, memory="1 GB", on_memory="spill")
+    assert bag(result) == bag(drawn_streams().sql(JOIN))
     assert result.execution.memory.spilled_chunks == 0
 
 
+@pytest.mark.law
 def test_spilled_state_goes_into_checkpoints() -> None:
     streams = {name: stream(seed) for seed, name in enumerate("ab")}
-    first = windrow.Session()
-    for name, batches in streams.items():
-        first.stream(name, batches, time="ts")
+    first = session(streams, time="ts")
     result = first.sql(JOIN, memory="30 kB", on_memory="spill")
     rows = [next(result) for _ in range(3)]
     kept = pickle.loads(pickle.dumps(result.checkpoint()))
     rows += kept.pending
     again = first.sql(JOIN, resume=kept)
-    assert bag(pa.Table.from_batches([*rows, *again])) == bag(session().sql(JOIN).to_arrow())
+    assert bag([*rows, *again]) == bag(drawn_streams().sql(JOIN))
 
 
 def test_pickling_a_checkpoint_leaves_no_copy_behind() -> None:
-    found = windrow.Session()
-    for name in "ab":
-        rows = pa.table({"ts": range(4_000), "k": range(4_000), "text": ["x" * 200] * 4_000})
-        found.stream(name, rows.to_batches(max_chunksize=500), time="ts")
+    found = session(
+        {
+            name: pa.table(
+                {"ts": range(4_000), "k": range(4_000), "text": ["x" * 200] * 4_000}
+            ).to_batches(max_chunksize=500)
+            for name in "ab"
+        },
+        time="ts",
+    )
     query = "SELECT a.text, b.text AS other FROM a, b WHERE a.k = b.k WINDOW = 9000"
     result = found.sql(query, memory="50 kB", on_memory="spill")
     for _ in range(6):
@@ -119,8 +114,7 @@ def test_pickling_a_checkpoint_leaves_no_copy_behind() -> None:
 
 
 def test_groups_cannot_be_spilled() -> None:
-    found = windrow.Session()
-    found.stream("a", pa.table({"ts": range(5_000), "k": range(5_000)}), time="ts")
+    found = session({"a": {"ts": range(5_000), "k": range(5_000)}}, time="ts")
     with pytest.raises(DataError, match="no old tuples") as error:
         found.sql(
             "SELECT k, COUNT(*) AS n FROM a [RANGE 9999] GROUP BY k",
@@ -129,6 +123,7 @@ def test_groups_cannot_be_spilled() -> None:
     assert "SlidingAggregate" in str(error.value)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("family", ["join", "bestmatch", "count", "asof"])
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)

@@ -12,11 +12,14 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import windrow
+
+pytestmark = pytest.mark.law
 
 LATENESS = 3
 PAIRS = "SELECT x.k, x.v, y.v AS yv FROM x, y WHERE x.k = y.k"
@@ -65,7 +68,7 @@ def table(rows: list[tuple[int, int, int]]) -> pa.Table:
     return pa.table({n: pa.array(c, pa.int64()) for n, c in zip(names, columns, strict=True)})
 
 
-def session(streams: dict[str, list], cut: int | None) -> windrow.Session:
+def cut_streams(streams: dict[str, list], cut: int | None) -> windrow.Session:
     made = windrow.Session()
     for name, rows in streams.items():
         size = cut or max(1, len(rows))
@@ -75,18 +78,14 @@ def session(streams: dict[str, list], cut: int | None) -> windrow.Session:
     return made
 
 
-def bag(answer: pa.Table) -> Counter:
-    return Counter(tuple(row.items()) for row in answer.to_pylist())
-
-
 @pytest.mark.parametrize("algorithm", SWEEPS)
 @pytest.mark.parametrize("question", QUERIES)
 @EXAMPLES
 @given(random=TAPES, cut=st.integers(1, 6))
 def test_nothing_is_lost_between_two_operators(question, algorithm, random, cut):
     streams, sql = streams_of(random), QUERIES[question]
-    answer = session(streams, cut).sql(sql, algorithm=algorithm).to_arrow()
-    assert bag(answer) == bag(session(streams, None).sql(sql).to_arrow())
+    answer = cut_streams(streams, cut).sql(sql, algorithm=algorithm).to_arrow()
+    assert bag(answer) == bag(cut_streams(streams, None).sql(sql))
 
 
 @pytest.mark.parametrize("question", QUERIES)
@@ -98,10 +97,10 @@ def test_nor_when_every_batch_is_another_algorithm_s(question, random, cut):
     checkpoint, more = None, True
     while more:
         algorithm = random.choice([*SWEEPS, "bew", "hw"])
-        result = session(streams, cut).sql(sql, algorithm=algorithm, resume=checkpoint)
+        result = cut_streams(streams, cut).sql(sql, algorithm=algorithm, resume=checkpoint)
         batch = next(iter(result), None)
         more = batch is not None
         if more:
-            given_rows += bag(pa.Table.from_batches([batch]))
+            given_rows += bag(batch)
             checkpoint = pickle.loads(pickle.dumps(result.checkpoint()))
-    assert given_rows == bag(session(streams, None).sql(sql).to_arrow())
+    assert given_rows == bag(cut_streams(streams, None).sql(sql))

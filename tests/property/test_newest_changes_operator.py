@@ -22,6 +22,8 @@ from windrow.physical.nodes.resolve_changes import ResolveChanges
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 COLUMNS = Schema((Field("f.k", "string"), Field("f.x", "bigint"), Field("f.t", "bigint")))
 
 
@@ -120,7 +122,7 @@ def test_at_every_instant_the_newest_of_the_rows_not_deleted_are_there(case):
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(drawn(draw_case))
-def test_steps_of_any_size_give_the_same(case):
+def test_the_newest_changes_are_the_same_in_steps_of_any_size(case):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numbered_rows.NumberedRowsOp, "step_rows", 2)
         total = Counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from cases.join_runs import END_TICKS, stored_and_read_back
+from cases.join_runs import END_TICKS, same_bag, stored_and_read_back
 from cases.tape import TAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +19,6 @@ from twins.join import Equal, Row, canonical
 from twins.outer_join import PRESERVED, Pair, matches, outer_join, outer_join_at
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.joins import bew_search
 from windrow.operators.joins.match_log import NUMBER
 from windrow.operators.joins.outer_join import OuterJoinOp
 from windrow.operators.routing.partition import own_rows, route
@@ -32,6 +30,8 @@ from windrow.physical.partitioning.buckets import Slices
 from windrow.plan.exprs import Expr
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
+
+pytestmark = pytest.mark.law
 
 KINDS = ("left", "right", "full", "semi", "anti")
 KEYS = {
@@ -301,10 +301,6 @@ def expected(case: Case) -> list[Given]:
     return answer
 
 
-def same_bag(actual: Iterable[Any], wanted: Iterable[Any]) -> None:
-    assert Counter(map(repr, actual)) == Counter(map(repr, wanted))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @EXAMPLES
 @given(random=TAPES)
@@ -341,15 +337,6 @@ def test_buckets_of_slices_give_together_each_row_once(kind, random, buckets):
 def test_buckets_of_slices_give_together_the_join_at_every_instant(kind, random, buckets):
     case = draw_case(random, kind, windowed=True, keyed=False)
     same_bag(run_in_buckets(case, buckets), run(case))
-
-
-@pytest.fixture(scope="module")
-def tiny_blocks():
-    """Blocks of two start rows and three matches, so that every search is cut many times."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bew_search, "START_ROWS", 2)
-        patch.setattr(bew_search, "MOST_FOUND", 3)
-        yield
 
 
 @pytest.mark.parametrize("kind", KINDS)

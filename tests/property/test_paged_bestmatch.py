@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cases.match_runs import MatchRun, draw_match_run
 from cases.tape import drawn
+from colliding_words import colliding_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.bestmatch import JUDGED, Rules, proofs
@@ -29,6 +30,8 @@ from windrow.operators.engine.driver import build
 from windrow.operators.engine.memory import Memory
 from windrow.operators.routing.partition import own_rows, route
 from windrow.physical.algorithms import GRID_PAGES, PAGED
+
+pytestmark = pytest.mark.law
 
 EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
 BYTES = 4_000
@@ -153,15 +156,6 @@ def test_keys_whose_hashes_collide_are_told_apart_by_value():
             check(case, is_tiny=True)
 
     hold()
-
-
-def colliding_words(columns, *, nulls_match):
-    """Words that are the same for nearly every value."""
-    words = real_key_words(columns, nulls_match=nulls_match)
-    return keys.KeyWords(words.words % np.uint64(2), words.valid, exact=False)
-
-
-real_key_words = keys.key_words
 
 
 def test_a_full_join_in_buckets_gives_each_pair_once_from_pages():

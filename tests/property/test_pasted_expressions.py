@@ -13,10 +13,12 @@ from collections import Counter
 import duckdb
 import pyarrow as pa
 import pytest
+from bags import bag
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sessions import session
 
-import windrow
+pytestmark = pytest.mark.law
 
 EXAMPLES = int(os.environ.get("WINDROW_PASTED", "5"))
 """Drawn per clause; set it higher to search longer."""
@@ -94,15 +96,9 @@ def tables(draw) -> pa.Table:
     return pa.table({**arrays, "i": pa.array(range(rows)), "t": pa.array([0] * rows, pa.int64())})
 
 
-def bag(rows) -> Counter:
-    return Counter(tuple(row) for row in rows)
-
-
 def answer(data: pa.Table, query: str) -> Counter:
-    session = windrow.Session()
-    session.stream("s", data, time="t")
-    session.table("d", data.drop_columns(["t"]))
-    found = session.sql(query).to_arrow()
+    w = session({"s": data}, time="t", tables={"d": data.drop_columns(["t"])})
+    found = w.sql(query).to_arrow()
     if "_event_time" in found.column_names:
         now = [e == 0 for e in found["_event_time"].to_pylist()]
         found = found.filter(pa.array(now, pa.bool_())).drop_columns(

@@ -13,10 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from sessions import session
 
-from windrow import Session
 from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.cost.kernels import KERNELS, KernelCost
 from windrow.optimize.planner import optimize
@@ -26,6 +27,8 @@ from windrow.plan.catalog import stream_info
 from windrow.run.local.sources import source_of
 from windrow.run.local.stream_statistics import TableStatistics
 from windrow.sql.compile import compile_query
+
+pytestmark = pytest.mark.law
 
 ROW = st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 40))
 STREAM = st.lists(ROW, min_size=2, max_size=14)
@@ -77,13 +80,6 @@ def tables(streams):
     return found
 
 
-def session(data):
-    w = Session()
-    for name, table in data.items():
-        w.stream(name, table, time="at")
-    return w
-
-
 def question(data, where, window):
     shown = ", ".join(f"{n}.k AS {n}k, {n}.x AS {n}x, {n}.at AS {n}t" for n in data)
     return f"SELECT {shown} FROM {', '.join(data)} {where.format(w=window)}"
@@ -106,21 +102,15 @@ def options(plan) -> dict[str, Any]:
     return asked | {"order": order} if order else asked
 
 
-def bag(w, query, **asked: Any):
-    return Counter(
-        map(tuple, (row.values() for row in w.sql(query, **asked).to_arrow().to_pylist()))
-    )
-
-
 def check(streams, where, window, first):
     data = tables(streams)
-    w, query = session(data), question(data, where, window)
-    expected = bag(w, query, algorithm="bew-nested-loop")
-    assert bag(w, query) == expected
+    w, query = session(data, time="at"), question(data, where, window)
+    expected = bag(w.sql(query, algorithm="bew-nested-loop"))
+    assert bag(w.sql(query)) == expected
     found = plans(data, query)
     for plan in (found * 2)[first % len(found) :][:AT_ONCE]:
         event(plan.split(",")[0] + (", in an order of its own" if "order" in plan else ""))
-        assert bag(w, query, **options(plan)) == expected, plan
+        assert bag(w.sql(query, **options(plan))) == expected, plan
 
 
 @pytest.mark.parametrize("where", OF_TWO.values(), ids=OF_TWO)
@@ -142,8 +132,8 @@ def test_the_sweep_gives_the_same_bag_where_the_planner_takes_it(streams, where,
     data = tables(streams)
     if len(data) == 3:
         where = OF_MORE["one key"]
-    w, query = session(data), question(data, where, window)
-    expected = bag(w, query, algorithm="bew-nested-loop")
+    w, query = session(data, time="at"), question(data, where, window)
+    expected = bag(w.sql(query, algorithm="bew-nested-loop"))
     with pytest.MonkeyPatch.context() as patch:
         for name in ("few-hash", "few-nested-loop"):
             patch.setitem(KERNELS, name, KernelCost(1e-6, lookup=0, touched=0, result=0))
@@ -182,12 +172,12 @@ def test_every_order_that_can_be_asked_for_gives_the_same_bag(
     algorithm, streams, where, order, data
 ):
     rows = tables(streams)
-    w, query = session(rows), question(rows, where, 8)
-    expected = bag(w, query, algorithm="bew-nested-loop")
-    assert bag(w, query, algorithm=algorithm, order=", ".join(order)) == expected
+    w, query = session(rows, time="at"), question(rows, where, 8)
+    expected = bag(w.sql(query, algorithm="bew-nested-loop"))
+    assert bag(w.sql(query, algorithm=algorithm, order=", ".join(order))) == expected
     if algorithm.startswith("bew"):
         own = [
             f"{start}: {', '.join(data.draw(st.sampled_from([*permutations(sorted(set('abc') - {start}))])))}"
             for start in order
         ]
-        assert bag(w, query, algorithm=algorithm, order="; ".join(own)) == expected
+        assert bag(w.sql(query, algorithm=algorithm, order="; ".join(own))) == expected

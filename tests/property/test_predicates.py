@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from bags import bag
 from cases.tape import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,10 +24,11 @@ from oracle import asked_of_duckdb
 from twins.theta import compared, either, negated, plus
 
 import windrow
-from windrow.operators.joins import bew_search
 from windrow.physical.algorithms import choices
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+pytestmark = pytest.mark.law
+
+EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 SCHEMA = pa.schema(
     [
         ("ts", pa.int64()),
@@ -116,7 +118,7 @@ class Case:
 
     def answer(self) -> Counter[tuple[int, ...]]:
         found = self.session().sql(self.ours, algorithm=self.algorithm).to_arrow()
-        return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
+        return bag(found)
 
 
 Condition = Callable[[Random, list[str]], tuple[str, Any]]
@@ -250,15 +252,6 @@ def doubles(left: Any, right: Any) -> tuple[Any, Any]:
     if {type(left), type(right)} == {int, float}:
         return float(left), float(right)
     return left, right
-
-
-@pytest.fixture(scope="module")
-def tiny_blocks():
-    """Blocks of two start rows and three candidates, so that every search is cut many times."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bew_search, "START_ROWS", 2)
-        patch.setattr(bew_search, "MOST_FOUND", 3)
-        yield
 
 
 @EXAMPLES

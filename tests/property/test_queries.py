@@ -5,10 +5,13 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from bags import bag
 from cases import FAMILIES, Case
-from cases.in_process import bag, session_of
+from cases.in_process import session_of
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
+
+pytestmark = pytest.mark.law
 
 
 def check(family: str, random: Random) -> None:
@@ -19,17 +22,12 @@ def check(family: str, random: Random) -> None:
     assert bag(answer) == case.answer
 
 
-@pytest.mark.parametrize("family", ["join", "aggregate", "bestmatch", "asof", "window join"])
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(random=TAPES)
-def test_the_answer_is_the_brute_force_one(family: str, random: Random) -> None:
-    check(family, random)
-
-
-@pytest.mark.parametrize("family", ["outer", "count"])
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "values by"])
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
-def test_so_it_is_for_outer_joins_and_count_windows(family: str, random: Random) -> None:
+def test_a_drawn_query_of_any_family_gives_the_answer_of_brute_force(
+    family: str, random: Random
+) -> None:
     check(family, random)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from cases.pair_arrivals import draw_batches, restarted
 from cases.tape import TAPES
 from hypothesis import given, note, settings
@@ -23,6 +24,8 @@ from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.exprs import column
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
+
+pytestmark = pytest.mark.law
 
 VALUES = [None, 1.0, 0.1, 1e16, -1e16, 3.5]
 """Sums of these go wrong unless they are exact."""

@@ -19,6 +19,8 @@ from windrow.physical.nodes.count_rows import CountRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 COLUMNS = Schema((Field("s.k", "string"), Field("s.x", "bigint")))
 
 
@@ -117,7 +119,7 @@ def test_at_every_instant_the_newest_rows_are_there(case):
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(drawn(draw_case))
-def test_steps_of_any_size_give_the_same(case):
+def test_a_count_window_gives_the_same_changes_in_steps_of_any_size(case):
     with pytest.MonkeyPatch.context() as patch:
         whole = Counter(case.changes())
         patch.setattr(numbered_rows.NumberedRowsOp, "step_rows", 2)

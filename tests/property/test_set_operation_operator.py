@@ -20,6 +20,8 @@ from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.nodes.set_op import SetOp
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 COLUMNS = {
     "bigint": (pa.int64(), [1, 2, None]),

@@ -31,6 +31,8 @@ from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.structures import PartSizes
 from windrow.schema import MAX_TICK
 
+pytestmark = pytest.mark.law
+
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
 LIMITS = st.builds(
     lambda memory, **others: Shedding(memory=memory[0], is_in_bytes=memory[1], **others),

@@ -24,6 +24,8 @@ from windrow.physical.nodes.sliding_skyline import SlidingSkyline
 from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, Dimension
 from windrow.schema import MAX_TICK, Field, Schema
 
+pytestmark = pytest.mark.law
+
 FIELDS = {"id": "bigint", "x": "bigint", "p": "bigint", "tags": "array<string>"}
 SCHEMA = Schema(tuple(Field(f"{side}.{n}", t) for side in "ab" for n, t in FIELDS.items()))
 ARROW = {"bigint": pa.int64(), "array<string>": pa.list_(pa.string())}

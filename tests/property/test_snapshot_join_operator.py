@@ -232,6 +232,7 @@ def rows_of(batch: ChangeBatch) -> list[Change]:
     ]
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(drawn(lambda random: (draw_case(random), Random(random.getrandbits(16))), 512))
 @pytest.mark.parametrize("expires", [False, True])
@@ -268,6 +269,7 @@ def test_a_row_that_takes_back_what_never_came_is_bad_data() -> None:
             list(operator.advance(due))
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("expires", [False, True])
 @pytest.mark.parametrize("by_key", [True, False])
 @pytest.mark.parametrize("size", [2, 3])

@@ -6,8 +6,9 @@ import math
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
-import windrow
+pytestmark = pytest.mark.law
 
 TREES = {"structure": "ttree/btree"}
 LOOP = {"algorithm": "bew-nested-loop"}
@@ -16,11 +17,9 @@ LOOP = {"algorithm": "bew-nested-loop"}
 def pairs(values: pa.Array, condition: str, **options: str) -> list[tuple[int, int]]:
     """The pairs of two streams of the same values, by their numbers."""
     rows = pa.table({"x": values, "i": range(len(values)), "ts": range(len(values))})
-    session = windrow.Session()
-    for name in "ab":
-        session.stream(name, rows, time="ts")
+    w = session(dict.fromkeys("ab", rows), time="ts")
     query = f"SELECT a.i, b.i AS j FROM a, b WHERE {condition} WINDOW = 9"
-    found = session.sql(query, **options).to_arrow()
+    found = w.sql(query, **options).to_arrow()
     return sorted(zip(found["i"].to_pylist(), found["j"].to_pylist(), strict=True))
 
 

@@ -26,6 +26,8 @@ from windrow.operators.joins.tuple_at_a_time.arrival_join import ArrivalJoinOp
 from windrow.operators.joins.tuple_at_a_time.sweep_join import SweepJoinOp
 from windrow.schema import MAX_TICK, MIN_TICK
 
+pytestmark = pytest.mark.law
+
 ALGORITHMS = ["few", "gca", "lca"]
 EXAMPLES = settings(max_examples=35, deadline=None, derandomize=True)
 """Per algorithm: a law that all must keep is tried 100 times and more."""

@@ -31,6 +31,8 @@ from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema
 
+pytestmark = pytest.mark.law
+
 ALGORITHMS = ["bew-published", "bew-graph", "closure", "ripple", "nlw", "hw", "xjoin"]
 EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True)
 """Per algorithm: a law that all seven must keep is tried 210 times."""

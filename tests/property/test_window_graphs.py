@@ -10,6 +10,8 @@ from hypothesis import given, note, seed, settings
 
 from windrow.physical.algorithms import ALGORITHMS, choice, choices
 
+pytestmark = pytest.mark.law
+
 HASHED = {"bew-hash", "bew-published-hash", "few-hash", "hw", "xjoin"}
 EACH = settings(max_examples=-(-200 // len(choices())), deadline=None, database=None)
 """Of 200 questions and a few, each algorithm is asked as many as any other, and other ones."""

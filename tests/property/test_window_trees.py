@@ -11,11 +11,14 @@ import pickle
 from itertools import islice
 from random import Random
 
-import pyarrow as pa
-from cases.in_process import bag, session_of
+import pytest
+from bags import bag
+from cases.in_process import session_of
 from cases.tape import tapes
 from cases.window_trees import draw_window_tree
 from hypothesis import HealthCheck, given, note, settings
+
+pytestmark = pytest.mark.law
 
 TREES = int(os.environ.get("WINDROW_TREES", "80"))
 HAS_PASTED = os.environ.get("WINDROW_PASTED_TREES", "") == "1"
@@ -35,6 +38,6 @@ def test_a_tree_with_windows_anywhere_answers_as_duckdb_does_at_every_instant(
     if stops:
         checkpoint = pickle.loads(pickle.dumps(first.checkpoint()))
         result = session_of(case).sql(case.sql, scheduling=scheduling, resume=checkpoint)
-    assert bag(pa.Table.from_batches([*found, *result], result.schema)) == case.answer
+    assert bag([*found, *result]) == case.answer
     if all(abs(stream.newest or 0) < 100 for stream in case.streams):
         assert result.progress.stored == 0  # everything has expired

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
+from bags import bag
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from spark_runs import Run, Streams, bag, closed, draw, table
+from spark_runs import Run, Streams, closed, draw, table
 
 from windrow.run.spark.launch import ROCKSDB
 from windrow.run.spark.query import PROVIDER_SETTING
@@ -68,7 +69,7 @@ def batch(spark: Any, streams: Streams, found: dict[str, dict[str, Any]]) -> Non
     for family, sql in FAMILIES.items():
         answer, local = session.sql(sql), with_functions(streams.in_process()).sql(sql)
         found[family]["batch"] = sorted(bag(answer.toArrow()).elements())
-        found[family]["expected"] = sorted(bag(local.to_arrow()).elements())
+        found[family]["expected"] = sorted(bag(local).elements())
         found[family]["figures"] = (
             session.progress(answer).rows_in,
             session.progress(answer).rows_out,

@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-import windrow
+from sessions import session
 
 pytestmark = pytest.mark.spark
 
@@ -85,10 +84,9 @@ def test_the_changelog_gives_what_spark_gives_over_the_rows_alive(
 ) -> None:
     pq.write_table(rows(), tmp_path / "rows.parquet")
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
-    session = windrow.Session(spark)
-    session.stream("r", frame, time="t")
+    w = session({"r": frame}, time="t", spark=spark)
     sql = f"SELECT g, {LISTED} FROM r [RANGE {WINDOW}] GROUP BY g"
-    answer = session.sql(sql)
+    answer = w.sql(sql)
     frame.createOrReplaceTempView("alive_rows")
     instants = range(len(DOUBLES) + WINDOW + 1)
     asked = spark.sql(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from bags import bag
 from cases import FAMILIES, draw_outer_join
 from cases.query_trees import draw_tree
 from cases.window_trees import draw_window_tree
-from spark_runs import SingleRun, bag, session_of
+from spark_runs import SingleRun, session_of
 
-pytestmark = pytest.mark.partitions(2)
+pytestmark = [pytest.mark.partitions(2), pytest.mark.law]
 
 SEEDS = {"join": 10, "aggregate": 10, "bestmatch": 3, "count": 5}
 RUNS = [(family, seed) for family, seeds in SEEDS.items() for seed in range(seeds)]

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import SingleRun, Streams, bag, draw, table
+from bags import bag
+from spark_runs import SingleRun, Streams, draw, table
 
 JOIN = (
     "SELECT x.v AS xv, y.v AS yv, z.v AS zv FROM x, y, z WHERE x.k = y.k AND y.k = z.k "
@@ -25,7 +26,7 @@ def test_a_streaming_run_gives_the_answer_of_the_default_in_process(
     }
     streams = Streams(tmp_path, tables)
     streams.write_all()
-    wanted = bag(streams.in_process().sql(JOIN).to_arrow())
+    wanted = bag(streams.in_process().sql(JOIN))
     session, run = streams.on_spark(spark), SingleRun(tmp_path / "run")
     run.finish(session.sql(JOIN, algorithm=algorithm, buckets=3))
     assert wanted

@@ -9,13 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark_runs import FileStream, Run, bag
+from bags import bag
+from sessions import session
+from spark_runs import FileStream, Run
 from twins.asof import Row, Rules, last_wait, match_of
 from twins.range_aggregate import Range, around
 
 import windrow
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.law]
 
 LATENESS, SPAN = 4, 60
 SCHEMA = pa.schema(
@@ -88,12 +90,15 @@ def expected(left: list[Row], right: list[Row], watermark: float) -> Counter[Any
     return answer
 
 
-def session_of(spark: Any, files: dict[str, FileStream], *, is_streaming: bool) -> windrow.Session:
-    session = windrow.Session(spark)
-    for name, own in files.items():
-        df = own.read(spark, DDL, is_streaming=is_streaming)
-        session.stream(name, df, time="ts", lateness=LATENESS)
-    return session
+def file_streams(
+    spark: Any, files: dict[str, FileStream], *, is_streaming: bool
+) -> windrow.Session:
+    return session(
+        {name: own.read(spark, DDL, is_streaming=is_streaming) for name, own in files.items()},
+        time="ts",
+        lateness=LATENESS,
+        spark=spark,
+    )
 
 
 def test_batch_gives_the_whole_answer_and_streaming_what_is_final_across_a_restart(
@@ -107,10 +112,10 @@ def test_batch_gives_the_whole_answer_and_streaming_what_is_final_across_a_resta
     for part in (0, 1):  # the second one goes on from the checkpoint
         for name, own in files.items():
             own.write(table(batches[name][part]))
-        run.finish(session_of(spark, files, is_streaming=True).sql(QUERY, buckets=3))
+        run.finish(file_streams(spark, files, is_streaming=True).sql(QUERY, buckets=3))
     newest = min(max(row["t"] for row in own) for own in rows.values())
     found = bag(run.rows(spark))
     assert found == expected(rows["l"], rows["r"], newest - LATENESS)
-    whole = bag(session_of(spark, files, is_streaming=False).sql(QUERY, buckets=3).toArrow())
+    whole = bag(file_streams(spark, files, is_streaming=False).sql(QUERY, buckets=3).toArrow())
     assert whole == expected(rows["l"], rows["r"], float("inf"))
     assert len({row[1] for row in found}) == 12

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from cases.match_runs import FUNCTIONS
-from spark_runs import SingleRun, Streams, bag
+from spark_runs import SingleRun, Streams
 
 CASES, IN_A_BATCH = 12, 4
 """Apart by more than any window: what is best in one has nothing to do with the others."""

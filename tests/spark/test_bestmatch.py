@@ -6,9 +6,10 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from cases.bestmatches import draw_many
 from cases.match_runs import FUNCTIONS
-from spark_runs import FileStream, SingleRun, bag, session_of
+from spark_runs import FileStream, SingleRun, session_of
 
 import windrow
 from windrow.operators.columns.arrow_types import spark_schema

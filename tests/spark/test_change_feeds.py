@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from pyspark.errors import PySparkException
-from spark_runs import FileStream, Run, bag
-
-import windrow
+from sessions import session
+from spark_runs import FileStream, Run
 
 SCHEMA = pa.schema([("k", pa.int64()), ("x", pa.string()), ("ts", pa.int64()), ("op", pa.string())])
 DDL = "k bigint, x string, ts bigint, op string"
@@ -42,23 +42,28 @@ def feed() -> list[pa.Table]:
     ]
 
 
+@pytest.mark.law
 def test_batch_and_a_restarted_stream_give_what_the_process_gives(
     spark: Any, tmp_path: Path
 ) -> None:
     batches = feed()
-    here = windrow.Session()
-    here.stream("feed", pa.concat_tables(batches), time="ts", changes="op")
-    expected = bag(here.sql(SQL).to_arrow())
+    here = session({"feed": pa.concat_tables(batches)}, time="ts", changes="op")
+    expected = bag(here.sql(SQL))
     files, run = FileStream(tmp_path / "feed", SCHEMA), Run(tmp_path / "run")
     for part in (batches[:2], batches[2:]):
         files.write(*part)
-        there = windrow.Session(spark)
-        there.stream("feed", files.read(spark, DDL, is_streaming=True), time="ts", changes="op")
+        there = session(
+            {"feed": files.read(spark, DDL, is_streaming=True)},
+            time="ts",
+            changes="op",
+            spark=spark,
+        )
         run.finish(there.sql(SQL, buckets=3))
-    whole = windrow.Session(spark)
-    whole.stream("feed", files.read(spark, DDL, is_streaming=False), time="ts", changes="op")
+    whole = session(
+        {"feed": files.read(spark, DDL, is_streaming=False)}, time="ts", changes="op", spark=spark
+    )
     assert bag(whole.sql(SQL, buckets=3).toArrow()) == expected
-    assert bag(whole.sql(NEWEST, buckets=3).toArrow()) == bag(here.sql(NEWEST).to_arrow())
+    assert bag(whole.sql(NEWEST, buckets=3).toArrow()) == bag(here.sql(NEWEST))
     watermark = max(batches[-1]["ts"].to_pylist())
     final = {row: n for row, n in expected.items() if row[-1] < watermark}
     assert len(final) > 40
@@ -67,8 +72,7 @@ def test_batch_and_a_restarted_stream_give_what_the_process_gives(
 
 def test_a_change_of_no_known_kind_fails_the_query_in_our_words(spark: Any) -> None:
     frame = spark.createDataFrame([(1, "p", 5, "upsert")], DDL)
-    session = windrow.Session(spark)
-    session.stream("feed", frame, time="ts", changes="op")
+    w = session({"feed": frame}, time="ts", changes="op", spark=spark)
     with pytest.raises(PySparkException) as failed:
-        session.sql(SQL).collect()
+        w.sql(SQL).collect()
     assert "DataError[unknown-change]: op is 'upsert'\n" in str(failed.value)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from pyspark.errors import PySparkException
-from spark_runs import FAR, SingleRun, Streams, bag, closed, draw
+from spark_runs import FAR, SingleRun, Streams, closed, draw
 
 import windrow
 from windrow.errors import BindError, UnsupportedError
@@ -25,7 +26,7 @@ def streams_of(folder: Path) -> Streams:
 def test_updates_are_told_in_batch_and_streaming_as_in_process(spark: Any, tmp_path: Path) -> None:
     streams = streams_of(tmp_path)
     streams.write_all()
-    expected = bag(streams.in_process().sql(SUMS, updates=True).to_arrow())
+    expected = bag(streams.in_process().sql(SUMS, updates=True))
     kinds = Counter(row[0] for row in expected.elements())
     assert min(kinds[kind] for kind in ("insert", "delete", "update_preimage")) > 2
     assert kinds["update_preimage"] == kinds["update_postimage"]
@@ -59,7 +60,7 @@ def test_joins_of_what_comes_and_goes_in_a_batch_run(
 ) -> None:
     streams = Streams(tmp_path, {name: draw(seed, 2) for seed, name in enumerate("xy")})
     streams.write_all()
-    expected = bag(streams.in_process().sql(JOINS[family]).to_arrow())
+    expected = bag(streams.in_process().sql(JOINS[family]))
     assert len(expected) > 20
     found = streams.on_spark(spark, is_streaming=False).sql(JOINS[family], buckets=3)
     assert bag(found.toArrow()) == expected

@@ -8,6 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.law
+
 PROGRAM = Path(__file__).with_name("connect_run.py")
 
 

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import SingleRun, Streams, bag, draw, table
+from bags import bag
+from spark_runs import SingleRun, Streams, draw, table
+
+pytestmark = pytest.mark.law
 
 ROWS = 2
 BATCH, TICKS = 60, 10
@@ -36,7 +39,7 @@ def test_no_more_is_held_than_the_newest_and_what_the_watermark_has_not_passed(
     newest = ROWS * (KEYS if window == "by key" else 1)
     assert sum(held) == 2 * (newest + 1)
     assert (len(held) > 1) == (window == "by key")
-    answer = bag(streams.in_process().sql(QUERIES[window]).to_arrow())
+    answer = bag(streams.in_process().sql(QUERIES[window]))
     found = bag(run.rows(spark))
     assert found <= answer
     assert sum(answer.values()) - sum(found.values()) <= 2 * ROWS + 1  # by the rows that wait

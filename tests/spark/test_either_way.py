@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark_runs import SCHEMA, SingleRun, Streams, bag
+from bags import bag
+from spark_runs import SCHEMA, SingleRun, Streams
 
 pytestmark = pytest.mark.spark
 

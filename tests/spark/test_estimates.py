@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from spark_runs import Run, Streams, bag, closed, draw, table
+import pytest
+from bags import bag
+from spark_runs import Run, Streams, closed, draw, table
+
+pytestmark = pytest.mark.law
 
 TOTALS = (
     "SELECT x.k, COUNT(*) AS n, AVG(y.v) AS m FROM x [RANGE 16], y [RANGE 16]"

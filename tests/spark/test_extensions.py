@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 from extension import counting, quiet, steeper
+from sessions import session
 from spark_runs import FileStream, SingleRun
 
-import windrow
 from windrow.io.protocol import rows_of, write_to
 
 QUIET = "SELECT q.k, q.t FROM quiet(s, 5) q"
@@ -20,8 +20,7 @@ def frame(spark, **columns: Any):
 
 
 def test_an_added_operator_runs_as_a_batch(spark):
-    w = windrow.Session(spark)
-    w.stream("s", frame(spark, k=range(5), t=TIMES), time="t")
+    w = session({"s": frame(spark, k=range(5), t=TIMES)}, time="t", spark=spark)
     assert sorted(row.t for row in w.sql(QUIET).collect()) == [0, 6, 12]
     assert quiet.QuietOp.kind == "quiet"
 
@@ -29,17 +28,23 @@ def test_an_added_operator_runs_as_a_batch(spark):
 def test_an_added_operator_runs_as_a_stream(spark, tmp_path):
     files = FileStream(tmp_path / "s", pa.schema([("k", pa.int64()), ("t", pa.int64())]))
     files.write(pa.table({"k": range(3), "t": TIMES[:3]}), pa.table({"k": [3, 4], "t": TIMES[3:]}))
-    w = windrow.Session(spark)
-    w.stream("s", files.read(spark, "k BIGINT, t BIGINT", is_streaming=True), time="t")
+    w = session(
+        {"s": files.read(spark, "k BIGINT, t BIGINT", is_streaming=True)}, time="t", spark=spark
+    )
     run = SingleRun(tmp_path / "run")
     run.start(w.sql(QUIET)).awaitTermination()
     assert sorted(run.rows(spark)["t"].to_pylist()) == [0, 6]  # the watermark has come to 12
 
 
 def test_an_added_order_judges_pairs(spark):
-    w = windrow.Session(spark)
-    w.stream("l", frame(spark, x=[10, 20], t=[1, 2]), time="t")
-    w.stream("r", frame(spark, x=[9, 13, 11, 25], t=[1, 2, 3, 4]), time="t")
+    w = session(
+        {
+            "l": frame(spark, x=[10, 20], t=[1, 2]),
+            "r": frame(spark, x=[9, 13, 11, 25], t=[1, 2, 3, 4]),
+        },
+        time="t",
+        spark=spark,
+    )
     sql = (
         "SELECT l.x, r.x AS y FROM l LEFT OUTER BESTMATCH JOIN r ON l.x RISES_TO r.x"
         " WHERE abs(l.t - r.t) <= 5"
@@ -49,8 +54,7 @@ def test_an_added_order_judges_pairs(spark):
 
 
 def test_an_added_source_and_sink_move_rows(spark):
-    w = windrow.Session(spark)
-    w.stream("n", spark.createDataFrame(rows_of(counting.Numbers(10))), time="t")
+    w = session({"n": spark.createDataFrame(rows_of(counting.Numbers(10)))}, time="t", spark=spark)
     sink = counting.Listed()
     write_to(w.sql("SELECT n FROM n WHERE n > 7"), sink)
     assert sorted(row["n"] for row in sink.rows) == [8, 9]

@@ -146,6 +146,7 @@ def done(folder: Path) -> dict[str, Done]:
     return {name: Done(*one) for name, one in zip(calls, each, strict=True)}
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(("on", "mode"), RUNNERS)
 def test_every_runner_reads_the_same_files(
     done: dict[str, Done], folder: Path, on: str, mode: str

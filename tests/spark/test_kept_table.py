@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bags import bag
 from docs.prose import ROOT, blocks
-from spark_runs import Run, Streams, bag, draw, table
+from spark_runs import Run, Streams, draw, table
 
 SUMS = "SELECT k, SUM(v) AS s FROM x [RANGE 8] GROUP BY k"
 LAST = 24
@@ -50,7 +51,7 @@ def test_the_table_is_current_also_when_the_last_batch_is_applied_again(
         run.forget_last_commit()
     assert applied == [*range(applied[-1] + 1), applied[-1]]  # the last one twice
     standing: Counter[Any] = Counter()
-    for kind, *row, time in bag(streams.in_process().sql(SUMS).to_arrow()).elements():
+    for kind, *row, time in bag(streams.in_process().sql(SUMS)).elements():
         if time < LAST:
             standing[tuple(row)] += 1 if kind == "insert" else -1
     expected = {row: n for row, n in standing.items() if n}

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from bags import bag
 from pyspark.errors import StreamingQueryException
-from spark_runs import Run, SingleRun, Streams, bag, table
+from spark_runs import Run, SingleRun, Streams, table
 
 from windrow.errors import PlanError
 

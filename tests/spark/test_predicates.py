@@ -5,8 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from bags import bag
 from plans import planned
-from spark_runs import SingleRun, Streams, bag, closed, draw
+from pyspark.errors import PySparkException
+from spark_runs import SingleRun, Streams, closed, draw
 
 from windrow.physical.nodes.filter_rows import FilterRows
 from windrow.physical.nodes.time_join import TimeJoin
@@ -44,7 +46,7 @@ def streams(tmp_path_factory) -> Streams:
 def test_predicates_and_functions_give_one_answer_in_process_in_batch_and_streaming(
     spark, streams, tmp_path
 ):
-    expected = bag(register(streams.in_process()).sql(MIXED).to_arrow())
+    expected = bag(register(streams.in_process()).sql(MIXED))
     assert len(expected) > 5
     batch = register(streams.on_spark(spark, is_streaming=False))
     assert bag(batch.sql(MIXED).toArrow()) == expected
@@ -71,7 +73,9 @@ def test_a_function_that_fails_in_a_worker_is_named(spark, streams):
         "x.k < y.k AND wrong(x.v, y.v) WINDOW = 4",
         "wrong(x.v, x.v) AND x.k = y.k WINDOW = 4",
     ):
-        with pytest.raises(Exception, match=r"DataError\[function-type\].*the function wrong gave"):
+        with pytest.raises(
+            PySparkException, match=r"DataError\[function-type\].*the function wrong gave"
+        ):
             session.sql(f"SELECT x.v FROM x, y WHERE {where}").toArrow()
 
 
@@ -79,7 +83,7 @@ def test_a_function_that_fails_in_a_join_is_shown_where_the_query_calls_it(spark
     session = streams.on_spark(spark, is_streaming=False)
     session.function("wrong", lambda left, _: left)
     query = "SELECT x.v FROM x, y\nWHERE x.k < y.k AND wrong(x.v, y.v) WINDOW = 4"
-    with pytest.raises(Exception, match=r"DataError\[function-type\]") as caught:
+    with pytest.raises(PySparkException, match=r"DataError\[function-type\]") as caught:
         session.sql(query).toArrow()
     shown = str(caught.value)
     assert "  2 | WHERE x.k < y.k AND wrong(x.v, y.v) WINDOW = 4\n" in shown

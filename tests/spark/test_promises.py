@@ -10,9 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from plans import scan_of
 from pyspark.errors import StreamingQueryException
-from spark_runs import FAR, FileStream, Run, SingleRun, bag
+from sessions import session
+from spark_runs import FAR, FileStream, Run, SingleRun
 
 import windrow
 from windrow.run.spark.relations import watermark_told
@@ -62,7 +64,7 @@ def test_punctuations_give_on_spark_what_they_give_in_process(
         files.write(*batches)
         frame = files.read(spark, DDL, is_streaming=is_streaming)
         there.stream(name, frame, time="ts", punctuation="told")
-    expected = bag(here.sql(QUERY).to_arrow())
+    expected = bag(here.sql(QUERY))
     assert len(expected) > 10
     if not is_streaming:
         assert bag(there.sql(QUERY).toArrow()) == expected
@@ -94,9 +96,8 @@ def test_a_read_ahead_goes_on_from_micro_batch_to_micro_batch(spark: Any, tmp_pa
     for half in range(2):
         files["x"].write(*xs[2 * half : 2 * half + 2])
         files["y"].write(ys[half])
-        there = windrow.Session(spark)
         x, y = (files[name].read(spark, DDL, is_streaming=True) for name in "xy")
-        there.stream("x", x, time="ts", read_ahead=5)
+        there = session({"x": x}, time="ts", read_ahead=5, spark=spark)
         there.stream("y", y, time="ts", lateness=5, punctuation="told")
         run.finish(there.sql(QUERY))
         reader = there.progress_reader(QUERY)
@@ -104,10 +105,9 @@ def test_a_read_ahead_goes_on_from_micro_batch_to_micro_batch(spark: Any, tmp_pa
         if half == 0:
             run.forget_last_commit()
     assert sorted(set(seen)) == REACHED
-    here = windrow.Session()
-    here.stream("x", xs, time="ts", read_ahead=5)
+    here = session({"x": xs}, time="ts", read_ahead=5)
     here.stream("y", ys, time="ts", punctuation="told")
-    whole = bag(here.sql(QUERY).to_arrow())
+    whole = bag(here.sql(QUERY))
     assert bag(run.rows(spark)) == Counter({row: n for row, n in whole.items() if row[-1] < FAR})
     assert run.rows(spark).num_rows > 10
 
@@ -133,11 +133,10 @@ def test_who_breaks_a_read_ahead_is_late(spark: Any, tmp_path: Path) -> None:
 def test_a_read_ahead_without_an_order_of_arrival_is_refused(spark: Any, tmp_path: Path) -> None:
     files = FileStream(tmp_path / "x", SCHEMA)
     files.write(table_of([(tick, "a", None) for tick in range(20)]))
-    session = windrow.Session(spark)
     frame = files.read(spark, DDL, is_streaming=True)
-    session.stream("x", frame.repartition(2), time="ts", read_ahead=3)
+    w = session({"x": frame.repartition(2)}, time="ts", read_ahead=3, spark=spark)
     with pytest.raises(StreamingQueryException) as refused:
-        SingleRun(tmp_path / "run").finish(session.sql("SELECT DISTINCT k FROM x [RANGE 3]"))
+        SingleRun(tmp_path / "run").finish(w.sql("SELECT DISTINCT k FROM x [RANGE 3]"))
     text = str(refused.value).split("An exception was thrown from the Python worker: ")[1]
     assert text.startswith(
         "DataError[read-ahead-without-order]: the stream x has a read-ahead, and a micro-batch of it"
@@ -149,11 +148,10 @@ def test_a_read_ahead_without_an_order_of_arrival_is_refused(spark: Any, tmp_pat
 def test_files_of_one_micro_batch_have_no_order_either(spark: Any, tmp_path: Path) -> None:
     files = FileStream(tmp_path / "x", SCHEMA)
     files.write(*(table_of([(tick, "a", None)]) for tick in range(2)))
-    session = windrow.Session(spark)
     frame = spark.readStream.schema(DDL).parquet(str(files.folder))
-    session.stream("x", frame.coalesce(1), time="ts", read_ahead=3)
+    w = session({"x": frame.coalesce(1)}, time="ts", read_ahead=3, spark=spark)
     with pytest.raises(StreamingQueryException, match="a micro-batch of it came from 2 files"):
-        SingleRun(tmp_path / "run").finish(session.sql("SELECT DISTINCT k FROM x [RANGE 3]"))
+        SingleRun(tmp_path / "run").finish(w.sql("SELECT DISTINCT k FROM x [RANGE 3]"))
 
 
 def test_what_is_told_to_spark_never_closes_early(spark: Any) -> None:
@@ -177,9 +175,8 @@ def test_a_batch_has_all_rows_and_needs_no_read_ahead(spark: Any, tmp_path: Path
     files.write(
         *(table_of([(tick, "a", None)]) for tick in (7, 8, never, 2))
     )  # 2 breaks the promise
-    session = windrow.Session(spark)
     frame = files.read(spark, DDL, is_streaming=False)
-    session.stream("x", frame.repartition(3), time="ts", read_ahead=2)
-    answer = session.sql("SELECT ts, COUNT(*) AS n FROM x [RANGE 3] GROUP BY ts")
+    w = session({"x": frame.repartition(3)}, time="ts", read_ahead=2, spark=spark)
+    answer = w.sql("SELECT ts, COUNT(*) AS n FROM x [RANGE 3] GROUP BY ts")
     assert answer.count() == 6
-    assert (session.progress(answer).late, session.progress(answer).null_time) == (0, 1)
+    assert (w.progress(answer).late, w.progress(answer).null_time) == (0, 1)

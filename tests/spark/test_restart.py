@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bags import bag
 from pyspark.errors import StreamingQueryException
-from spark_runs import FAR, Run, Streams, bag, closed, draw
+from spark_runs import FAR, Run, Streams, closed, draw
 
 from windrow.errors import PlanError
 from windrow.run.progress import renderer
@@ -64,7 +65,7 @@ def growing(folder: Path) -> Streams:
 
 def uninterrupted(streams: Streams, family: str) -> Counter:
     """What the watermark lets a query give that never stops, as one process has it."""
-    whole = bag(streams.in_process().sql(QUERIES[family]).to_arrow())
+    whole = bag(streams.in_process().sql(QUERIES[family]))
     if family == "join":
         return whole
     # What the far rows change, then or later, waits for a watermark that never comes.
@@ -75,6 +76,7 @@ def _is_far(value: Any) -> bool:
     return value == "end" or (isinstance(value, int) and value >= FAR)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("family", QUERIES)
 def test_neither_a_stop_after_every_batch_nor_a_crash_before_a_commit_changes_anything(
     spark: Any, tmp_path: Path, family: str
@@ -90,6 +92,7 @@ def test_neither_a_stop_after_every_batch_nor_a_crash_before_a_commit_changes_an
     assert expected
 
 
+@pytest.mark.law
 def test_the_algorithm_may_change_and_the_cache_may_be_cold(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

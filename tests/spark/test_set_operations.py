@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import Streams, bag, draw
+from bags import bag
+from spark_runs import Streams, draw
 
 from windrow.errors import UnsupportedError
 
@@ -25,7 +26,7 @@ QUERIES = {
 def test_a_batch_run_gives_what_one_process_gives(spark: Any, tmp_path: Path, name: str) -> None:
     streams = Streams(tmp_path, {name: draw(seed, 2) for seed, name in enumerate("xy")})
     streams.write_all()
-    expected = bag(streams.in_process().sql(QUERIES[name]).to_arrow())
+    expected = bag(streams.in_process().sql(QUERIES[name]))
     found = streams.on_spark(spark, is_streaming=False).sql(QUERIES[name], buckets=3).toArrow()
     assert expected
     assert bag(found) == expected

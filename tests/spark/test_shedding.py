@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from spark_runs import Run, SingleRun, Streams, bag, closed, draw, table
+import pytest
+from bags import bag
+from spark_runs import Run, SingleRun, Streams, closed, draw, table
 
 from windrow.operators.columns.chunks import decode
 
@@ -22,6 +24,7 @@ STRUCTURES = ({"structure": "hash/ttree"}, {"algorithm": "bew"}, {"structure": "
 """What a query is started with again: the state belongs to none of them."""
 
 
+@pytest.mark.law
 def test_a_query_that_is_stopped_after_every_batch_keeps_to_its_memory(
     spark: Any, tmp_path: Path
 ) -> None:

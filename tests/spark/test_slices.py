@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from bags import bag
 from differential.real_data import connection, departures
-from spark_runs import FileStream, SingleRun, Streams, bag, table
+from spark_runs import FileStream, SingleRun, Streams, table
 
 import windrow
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import SingleRun, Streams, bag, closed, draw, table
+from bags import bag
+from spark_runs import SingleRun, Streams, closed, draw, table
 
 from windrow.run.spark.buckets import labels, murmur3
 
@@ -44,15 +45,17 @@ SUM = "SELECT k, SUM(v) AS s, COUNT(*) AS n FROM x [RANGE 5] WHERE v > 2 GROUP B
 JOIN = "SELECT x.ts FROM x, y WHERE x.k = y.k WINDOW = 3"
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("sql", QUERIES.values(), ids=QUERIES)
 def test_a_batch_run_agrees_with_the_one_in_process(spark: Any, tmp_path: Path, sql: str) -> None:
     streams = Streams(tmp_path, {name: draw(seed, 3) for seed, name in enumerate("xyz")})
     streams.write_all()
-    expected = bag(streams.in_process().sql(sql).to_arrow())
+    expected = bag(streams.in_process().sql(sql))
     assert bag(streams.on_spark(spark, is_streaming=False).sql(sql).toArrow()) == expected
     assert expected
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_streaming_run_agrees_with_the_one_in_process(
     spark: Any, tmp_path: Path, name: str
@@ -60,7 +63,7 @@ def test_a_streaming_run_agrees_with_the_one_in_process(
     sql = QUERIES[name]
     streams = Streams(tmp_path, {name: closed(draw(seed, 2)) for seed, name in enumerate("xyz")})
     streams.write_all()
-    expected = bag(streams.in_process().sql(sql).to_arrow())
+    expected = bag(streams.in_process().sql(sql))
     run = SingleRun(tmp_path / "run")
     run.finish(streams.on_spark(spark).sql(sql))
     # What the far row changes waits for a watermark that never comes.
@@ -173,7 +176,7 @@ def test_rows_of_an_aggregate_without_keys_are_added_up_before_its_one_bucket(
         " MAX(CAST(v AS STRING)) AS last FROM x [RANGE 5]"
     )
     local = streams.in_process().sql(sql)
-    expected = bag(local.to_arrow())
+    expected = bag(local)
     session = streams.on_spark(spark)
     run, reader = SingleRun(tmp_path / "run"), session.progress_reader(sql)
     run.finish(session.sql(sql))
@@ -185,4 +188,4 @@ def test_rows_of_an_aggregate_without_keys_are_added_up_before_its_one_bucket(
     whole = Streams(tmp_path / "batch", {"x": [table(first)]})
     whole.write_all()
     in_batch = whole.on_spark(spark, is_streaming=False).sql(sql)
-    assert bag(in_batch.toArrow()) == bag(whole.in_process().sql(sql).to_arrow())
+    assert bag(in_batch.toArrow()) == bag(whole.in_process().sql(sql))

@@ -6,7 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from spark_runs import Run, SingleRun, Streams, bag, closed, draw
+import pytest
+from bags import bag
+from spark_runs import Run, SingleRun, Streams, closed, draw
 
 JOIN = "SELECT x.v, y.v AS yv, z.v AS zv FROM x, y, z WHERE x.k = y.k AND y.k = z.k WINDOW = 3"
 NESTED = (
@@ -30,20 +32,22 @@ def test_a_batch_without_rows_gives_what_the_watermark_has_passed(
     streams, run = streams_in(tmp_path), SingleRun(tmp_path / "run")
     streams.write_all()
     run.finish(streams.on_spark(spark).sql(JOIN, algorithm="lca"))
-    whole = bag(streams.in_process().sql(JOIN, algorithm="bew").to_arrow())
+    whole = bag(streams.in_process().sql(JOIN, algorithm="bew"))
     assert bag(run.rows(spark)) == whole - Counter({(0, 0, 0): 1})  # the far rows with each other
 
 
+@pytest.mark.law
 def test_an_aggregate_over_a_sweep_agrees_with_the_one_in_process(
     spark: Any, tmp_path: Path
 ) -> None:
     streams, run = streams_in(tmp_path), SingleRun(tmp_path / "run")
     streams.write_all()
     run.finish(streams.on_spark(spark).sql(NESTED, algorithm="few"))
-    expected = bag(streams.in_process().sql(NESTED).to_arrow())
+    expected = bag(streams.in_process().sql(NESTED))
     assert bag(run.rows(spark)) == before_the_end(expected)
 
 
+@pytest.mark.law
 def test_a_sweep_goes_on_from_a_checkpoint_of_another_algorithm_and_back(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -51,4 +55,4 @@ def test_a_sweep_goes_on_from_a_checkpoint_of_another_algorithm_and_back(
     for batch, algorithm in enumerate(["bew", "few", "bew"]):
         streams.write(batch)
         run.finish(streams.on_spark(spark).sql(JOIN, algorithm=algorithm))
-    assert bag(run.rows(spark)) == bag(streams.in_process().sql(JOIN).to_arrow())
+    assert bag(run.rows(spark)) == bag(streams.in_process().sql(JOIN))

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark_runs import FAR, Run, Streams, bag, closed, draw, table
+from bags import bag
+from spark_runs import FAR, Run, Streams, closed, draw, table
 
 from windrow.errors import UnsupportedError
 
@@ -69,7 +70,7 @@ def streams(tmp_path_factory: pytest.TempPathFactory) -> Streams:
 def test_a_batch_run_gives_the_answer_of_a_session_in_process(
     spark: Any, streams: Streams, query: str
 ) -> None:
-    expected = bag(with_tables(streams.in_process()).sql(QUERIES[query]).to_arrow())
+    expected = bag(with_tables(streams.in_process()).sql(QUERIES[query]))
     session = with_tables(streams.on_spark(spark, is_streaming=False), spark)
     assert bag(session.sql(QUERIES[query]).toArrow()) == expected
     assert expected
@@ -83,6 +84,7 @@ STREAMED = """
 """
 
 
+@pytest.mark.law
 def test_a_streaming_run_that_is_stopped_after_every_batch_gives_the_same(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -93,7 +95,7 @@ def test_a_streaming_run_that_is_stopped_after_every_batch_gives_the_same(
         run.finish(with_tables(streams.on_spark(spark), spark).sql(STREAMED))
         if batch == 0:
             run.forget_last_commit()
-    whole = bag(with_tables(streams.in_process()).sql(STREAMED).to_arrow())
+    whole = bag(with_tables(streams.in_process()).sql(STREAMED))
     expected = {row: n for row, n in whole.items() if FAR not in row and row[-1] < FAR}
     assert bag(run.rows(spark)) == expected
     assert expected

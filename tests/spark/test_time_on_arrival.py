@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark_runs import DDL, SCHEMA, FileStream, Run, SingleRun, bag, table
+from bags import bag
+from sessions import session
+from spark_runs import DDL, SCHEMA, FileStream, Run, SingleRun, table
 
 import windrow
 
@@ -18,12 +20,17 @@ JOIN = (
 )
 
 
-def session_of(spark: Any, files: dict[str, FileStream], *, is_streaming: bool) -> windrow.Session:
-    session = windrow.Session(spark)
-    for name, stream in files.items():
-        rows = stream.read(spark, DDL, is_streaming=is_streaming)
-        session.stream(name, rows, time=windrow.ON_ARRIVAL)
-    return session
+def file_streams(
+    spark: Any, files: dict[str, FileStream], *, is_streaming: bool
+) -> windrow.Session:
+    return session(
+        {
+            name: stream.read(spark, DDL, is_streaming=is_streaming)
+            for name, stream in files.items()
+        },
+        time=windrow.ON_ARRIVAL,
+        spark=spark,
+    )
 
 
 def two_streams(folder: Path) -> dict[str, FileStream]:
@@ -35,7 +42,7 @@ def two_streams(folder: Path) -> dict[str, FileStream]:
 
 def test_a_batch_run_has_one_instant(spark, tmp_path) -> None:
     before = datetime.now(UTC)
-    rows = session_of(spark, two_streams(tmp_path), is_streaming=False).sql(JOIN).toArrow()
+    rows = file_streams(spark, two_streams(tmp_path), is_streaming=False).sql(JOIN).toArrow()
     assert sorted(zip(*map(pylist, (rows["a"], rows["b"])), strict=True)) == [
         (1, 1), (1, 2), (2, 1), (2, 2),
     ]  # fmt: skip
@@ -49,7 +56,7 @@ def pylist(column: Any) -> list[Any]:
 
 def test_a_streaming_run_joins_by_when_tuples_arrive(spark, tmp_path) -> None:
     run = SingleRun(tmp_path / "run")
-    run.finish(session_of(spark, two_streams(tmp_path), is_streaming=True).sql(JOIN))
+    run.finish(file_streams(spark, two_streams(tmp_path), is_streaming=True).sql(JOIN))
     found = run.rows(spark)
     assert bag(found.select(["a", "b"])) == {(1, 1): 1, (1, 2): 1, (2, 1): 1, (2, 2): 1}
     # Two micro-batches: each tuple has the instant of its own.
@@ -78,7 +85,7 @@ def test_a_replayed_batch_repeats_its_instants(spark, tmp_path, query: str) -> N
 
     run = Run(tmp_path / "run")
     for _ in range(2):
-        answer = session_of(spark, files, is_streaming=True).sql(query)
+        answer = file_streams(spark, files, is_streaming=True).sql(query)
         writer = answer.writeStream.foreachBatch(take).trigger(availableNow=True)
         writer.option(
             "checkpointLocation", str(run.folder / "checkpoint")

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark_runs import FileStream, SingleRun, Streams, bag, table
+from bags import bag
+from spark_runs import FileStream, SingleRun, Streams, table
 
 import windrow
 from windrow.cli.job import Job, Sink
@@ -62,7 +63,7 @@ def test_a_window_beyond_the_last_tick_of_bigint_time_ends_with_it(
     found = Streams(tmp_path, {"x": [table(rows)]})
     found.write_all()
     sql = "SELECT k, COUNT(*) AS n FROM x [RANGE 5] GROUP BY k"
-    expected = bag(found.in_process().sql(sql).to_arrow())
+    expected = bag(found.in_process().sql(sql))
     assert bag(found.on_spark(spark, is_streaming=False).sql(sql).toArrow()) == expected
 
 
@@ -84,7 +85,7 @@ def test_the_answer_does_not_depend_on_the_time_zone_or_the_century(
         ddl = f"ts {time_type}, k bigint"
         remote.stream(name, found.read(new_york, ddl, is_streaming=True), time="ts")
         batch.stream(name, found.read(new_york, ddl, is_streaming=False), time="ts")
-    expected = bag(local.sql(sql).to_arrow())
+    expected = bag(local.sql(sql))
     assert bag(batch.sql(sql).toArrow()) == expected
     run = SingleRun(tmp_path / "run")
     run.finish(remote.sql(sql))

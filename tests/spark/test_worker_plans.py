@@ -8,7 +8,10 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-from spark_runs import DDL, Run, SingleRun, Streams, bag, table
+import pytest
+from bags import bag
+from sessions import session
+from spark_runs import DDL, Run, SingleRun, Streams, table
 from twins.join import Bound, Row, window_join
 
 import windrow
@@ -33,13 +36,18 @@ def streams_of(folder: Path, *rows: int) -> Streams:
     )
 
 
-def session_of(spark: Any, streams: Streams, *, is_streaming: bool = True) -> windrow.Session:
+def file_streams(spark: Any, streams: Streams, *, is_streaming: bool = True) -> windrow.Session:
     """The streams with doubles to compare: distances of whole numbers hardly cost a loop anything."""
-    session = windrow.Session(spark)
-    for name, files in streams.files.items():
-        rows = files.read(spark, DDL, is_streaming=is_streaming)
-        session.stream(name, rows.selectExpr("ts", "CAST(v AS DOUBLE) AS v"), time="ts")
-    return session
+    return session(
+        {
+            name: files.read(spark, DDL, is_streaming=is_streaming).selectExpr(
+                "ts", "CAST(v AS DOUBLE) AS v"
+            )
+            for name, files in streams.files.items()
+        },
+        time="ts",
+        spark=spark,
+    )
 
 
 def twin(streams: Streams) -> Counter[tuple[Any, ...]]:
@@ -56,12 +64,13 @@ def twin(streams: Streams) -> Counter[tuple[Any, ...]]:
     )
 
 
+@pytest.mark.law
 def test_a_plan_changes_between_micro_batches_and_the_answer_is_the_twin_s(
     spark: Any, tmp_path: Path
 ) -> None:
     streams, run = streams_of(tmp_path, 5, 600), SingleRun(tmp_path / "run")
     streams.write_all()
-    session = session_of(spark, streams)
+    session = file_streams(spark, streams)
     run.finish(session.sql(BAND, buckets=1))
     reader = session.progress_reader(BAND, buckets=1)
     plans = {}
@@ -75,15 +84,16 @@ def test_a_plan_changes_between_micro_batches_and_the_answer_is_the_twin_s(
     assert "chosen      in the worker" in session.explain(BAND)
 
 
+@pytest.mark.law
 def test_a_query_stopped_under_a_forced_plan_goes_on_by_the_workers_choice(
     spark: Any, tmp_path: Path
 ) -> None:
     streams, run = streams_of(tmp_path, 60, 500), Run(tmp_path / "run")
     streams.write(0)
     # A sweep answers later than other plans, and leaves rows that are still to be joined.
-    run.finish(session_of(spark, streams).sql(BAND, buckets=1, algorithm="few"))
+    run.finish(file_streams(spark, streams).sql(BAND, buckets=1, algorithm="few"))
     streams.write(1)
-    session = session_of(spark, streams)
+    session = file_streams(spark, streams)
     run.finish(session.sql(BAND, buckets=1))
     reader = session.progress_reader(BAND, buckets=1)
     plans = [reader.read(report).plans[NAME] for report in run.reports]
@@ -94,7 +104,7 @@ def test_a_query_stopped_under_a_forced_plan_goes_on_by_the_workers_choice(
 def test_a_batch_run_is_planned_by_its_first_rows(spark: Any, tmp_path: Path) -> None:
     streams = streams_of(tmp_path, 600)
     streams.write_all()
-    session = session_of(spark, streams, is_streaming=False)
+    session = file_streams(spark, streams, is_streaming=False)
     answer = session.sql(BAND, buckets=2)
     assert bag(answer.toArrow()) == twin(streams)
     progress = session.progress(answer)

@@ -15,7 +15,7 @@ TABLE = pa.table({"k": [1], "at": [1]})
 JOIN = "SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = 5"
 
 
-def session(**arguments: object) -> windrow.Session:
+def two_streams(**arguments: object) -> windrow.Session:
     made = windrow.Session(**arguments)
     made.stream("a", TABLE, time="at")
     made.stream("b", TABLE, time="at")
@@ -24,7 +24,7 @@ def session(**arguments: object) -> windrow.Session:
 
 def refusal(act: Callable[[windrow.Session], object]) -> WindrowError:
     with pytest.raises(WindrowError) as caught:
-        act(session())
+        act(two_streams())
     return caught.value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 from windrow.errors import PlanError
@@ -17,18 +18,22 @@ QUERY = (
 
 
 @pytest.fixture
-def session() -> windrow.Session:
-    found = windrow.Session()
+def drawn_streams() -> windrow.Session:
     random = np.random.default_rng(7)
-    for name in ("l", "r"):
-        columns = {
-            "ts": np.sort(random.integers(0, 1000, 600)),
-            "id": np.arange(600),
-            "x": random.integers(0, 100, 600),
-            "y": random.integers(0, 9, 600),
-        }
-        found.stream(name, pa.table(columns), time="ts")
-    return found
+    return session(
+        {
+            name: pa.table(
+                {
+                    "ts": np.sort(random.integers(0, 1000, 600)),
+                    "id": np.arange(600),
+                    "x": random.integers(0, 100, 600),
+                    "y": random.integers(0, 9, 600),
+                }
+            )
+            for name in ("l", "r")
+        },
+        time="ts",
+    )
 
 
 def memory_for(algorithm: str) -> dict[str, str]:
@@ -36,10 +41,11 @@ def memory_for(algorithm: str) -> dict[str, str]:
     return {"memory": "20 kB", "on_memory": "spill"} if algorithm in PAGED else {}
 
 
-def test_every_algorithm_gives_the_same_pairs_by_less_work_the_more_it_looks_up(session):
+@pytest.mark.law
+def test_every_algorithm_gives_the_same_pairs_by_less_work_the_more_it_looks_up(drawn_streams):
     work, answers = {}, []
     for algorithm in MATCH_ALGORITHMS:
-        result = session.sql(QUERY, algorithm=algorithm, **memory_for(algorithm))
+        result = drawn_streams.sql(QUERY, algorithm=algorithm, **memory_for(algorithm))
         answers.append(result.to_arrow().sort_by([("l", "ascending"), ("r", "ascending")]))
         (figures,) = result.progress.operators.values()
         work[algorithm] = figures["comparisons"]
@@ -50,20 +56,20 @@ def test_every_algorithm_gives_the_same_pairs_by_less_work_the_more_it_looks_up(
 
 
 @pytest.mark.parametrize("algorithm", list(MATCH_ALGORITHMS))
-def test_explain_shows_the_algorithm_and_that_it_was_asked_for(session, algorithm):
+def test_explain_shows_the_algorithm_and_that_it_was_asked_for(drawn_streams, algorithm):
     asked = QUERY.replace("SELECT", f"SELECT /*+ algorithm({algorithm}) */")
-    plan = session.explain(asked, **memory_for(algorithm))
+    plan = drawn_streams.explain(asked, **memory_for(algorithm))
     assert f"algorithm   {algorithm}: " in plan
     assert f"asked for: algorithm = '{algorithm}'" in plan
 
 
-def test_without_being_told_the_choice_is_explained(session):
-    plan = session.explain(QUERY)
+def test_without_being_told_the_choice_is_explained(drawn_streams):
+    plan = drawn_streams.explain(QUERY)
     assert "algorithm   matwin: " in plan
     assert "each chunk's rows choose: a grid pays where many are in reach of one" in plan
-    keyed = session.explain(f"{QUERY} WHERE l.id = r.id")
+    keyed = drawn_streams.explain(f"{QUERY} WHERE l.id = r.id")
     assert "rows of one key are looked up together" in keyed
-    bare = session.explain(QUERY.replace(" WITHIN 2", ""))
+    bare = drawn_streams.explain(QUERY.replace(" WITHIN 2", ""))
     assert "no grid: no dimension but time is a distance with a limit" in bare
 
 
@@ -82,24 +88,26 @@ def test_without_being_told_the_choice_is_explained(session):
         ),
     ],
 )
-def test_a_grid_with_nothing_to_lay_it_over_is_refused(session, query, reason, hint):
+def test_a_grid_with_nothing_to_lay_it_over_is_refused(drawn_streams, query, reason, hint):
     with pytest.raises(PlanError) as caught:
-        session.sql(query, algorithm="matwin-grid")
+        drawn_streams.sql(query, algorithm="matwin-grid")
     assert caught.value.condition == "no-epsilon-grid"
     assert (caught.value.reason, caught.value.hint) == (reason, hint)
 
 
-def test_an_algorithm_of_bestmatch_joins_is_refused_where_there_is_none(session):
+def test_an_algorithm_of_bestmatch_joins_is_refused_where_there_is_none(drawn_streams):
     with pytest.raises(PlanError) as caught:
-        session.sql("SELECT l.id FROM l, r WHERE l.id = r.id WINDOW = 5", algorithm="nested-loops")
+        drawn_streams.sql(
+            "SELECT l.id FROM l, r WHERE l.id = r.id WINDOW = 5", algorithm="nested-loops"
+        )
     assert caught.value.condition == "algorithm-of-bestmatch"
     assert caught.value.sentence == (
         "the algorithm nested-loops is for bestmatch joins, and the query has none"
     )
 
 
-def test_an_algorithm_of_bestmatch_joins_leaves_window_joins_as_they_are(session):
+def test_an_algorithm_of_bestmatch_joins_leaves_window_joins_as_they_are(drawn_streams):
     query = f"SELECT m.l FROM ({QUERY}) m, r s WHERE m.l = s.id WINDOW = 5"
-    plan = session.explain(query, algorithm="matwin-plain")
+    plan = drawn_streams.explain(query, algorithm="matwin-plain")
     assert "algorithm   matwin-plain: " in plan
     assert "bew" in plan.lower()

@@ -7,10 +7,11 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from cases import draw_bestmatch
-from cases.in_process import bag, session_of
+from cases.in_process import session_of
+from sessions import session
 
-import windrow
 from windrow.optimize import planner as optimizer
 from windrow.optimize.rules.filters import push_filters
 
@@ -23,21 +24,18 @@ NEAR = "ON l.x MINDIST r.x WITHIN 0.5"
 
 
 @pytest.fixture
-def session():
-    found = windrow.Session()
-    for name, rows in ROWS.items():
-        found.stream(name, pa.table(rows), time="ts")
-    return found
+def two_streams():
+    return session({name: pa.table(rows) for name, rows in ROWS.items()}, time="ts")
 
 
-def pairs(session, join):
-    rows = session.sql(f"SELECT l.id AS a, r.id AS b FROM {join}").to_arrow()
+def pairs(w, join):
+    rows = w.sql(f"SELECT l.id AS a, r.id AS b FROM {join}").to_arrow()
     return Counter(zip(rows["a"].to_pylist(), rows["b"].to_pylist(), strict=True))
 
 
-def test_where_looks_for_tuples_without_a_candidate(session):
+def test_where_looks_for_tuples_without_a_candidate(two_streams):
     kept = f"l {LEFT} r {NEAR} KEEP UNMATCHED WHERE r.id IS NULL WINDOW = 5"
-    assert pairs(session, kept) == Counter([(2, None)])
+    assert pairs(two_streams, kept) == Counter([(2, None)])
 
 
 @pytest.mark.parametrize(
@@ -51,48 +49,46 @@ def test_where_looks_for_tuples_without_a_candidate(session):
         ("l.id = r.id", [(1, 1), (2, None)]),
     ],
 )
-def test_a_condition_of_on_decides_what_is_a_candidate(session, condition, found):
+def test_a_condition_of_on_decides_what_is_a_candidate(two_streams, condition, found):
     kept = f"l {LEFT} r {NEAR} AND {condition} KEEP UNMATCHED WINDOW = 5"
-    assert pairs(session, kept) == Counter(found)
+    assert pairs(two_streams, kept) == Counter(found)
     absent = f"l {LEFT} r {NEAR} AND {condition} WINDOW = 5"
-    assert pairs(session, absent) == Counter(pair for pair in found if pair[1] is not None)
+    assert pairs(two_streams, absent) == Counter(pair for pair in found if pair[1] is not None)
 
 
-def test_pairs_that_a_pair_which_is_not_shown_dominates_do_not_come_up_in_its_place(session):
-    assert pairs(session, f"l {LEFT} r {NEAR} WHERE r.id > 1 WINDOW = 5") == Counter()
+def test_pairs_that_a_pair_which_is_not_shown_dominates_do_not_come_up_in_its_place(two_streams):
+    assert pairs(two_streams, f"l {LEFT} r {NEAR} WHERE r.id > 1 WINDOW = 5") == Counter()
     plain = "SELECT l.id AS a, r.id AS b FROM l BESTMATCH JOIN r ON l.x MINDIST r.x"
-    assert session.sql(f"{plain} WHERE r.id > 1 WINDOW = 5").to_arrow().num_rows == 0
-    assert session.sql(f"{plain} AND r.id > 1 WINDOW = 5").to_arrow().num_rows == 1
+    assert two_streams.sql(f"{plain} WHERE r.id > 1 WINDOW = 5").to_arrow().num_rows == 0
+    assert two_streams.sql(f"{plain} AND r.id > 1 WINDOW = 5").to_arrow().num_rows == 1
 
 
-def test_conditions_alone_in_time_need_no_other_dimension(session):
+def test_conditions_alone_in_time_need_no_other_dimension(two_streams):
     join = f"l {LEFT} r ON l.ts YOUNGEST r.ts AND l.id = 1 KEEP UNMATCHED WINDOW = 5"
-    assert pairs(session, join) == Counter([(1, 2), (2, None)])
+    assert pairs(two_streams, join) == Counter([(1, 2), (2, None)])
 
 
 def test_tuples_of_one_time_and_value_of_which_on_takes_one_are_told_apart():
-    session = windrow.Session()
     same = pa.table({"ts": [1, 1], "id": [1, 2], "x": [0, 0]})
-    session.stream("l", same, time="ts")
-    session.stream("r", same, time="ts")
-    changes = session.sql(
+    w = session({"l": same, "r": same}, time="ts")
+    changes = w.sql(
         f"SELECT l.id AS a, r.id AS b FROM l [RANGE 3] {LEFT} r [RANGE 3] ON l.x MINDIST r.x"
         " AND l.id = 1 KEEP UNMATCHED"
     ).to_arrow()
-    alive = session.state_at(changes, 2).to_pylist()
-    assert Counter(map(tuple, map(dict.values, alive))) == Counter([(1, 1), (1, 2), (2, None)])
+    alive = w.state_at(changes, 2).to_pylist()
+    assert bag(map(dict.values, alive)) == Counter([(1, 1), (1, 2), (2, None)])
 
 
-def test_explain_shows_what_on_says_of_a_kept_side(session):
+def test_explain_shows_what_on_says_of_a_kept_side(two_streams):
     query = f"SELECT l.id FROM l {LEFT} r {NEAR} AND l.id > 1 KEEP UNMATCHED WINDOW = 5"
-    assert "l.x MINDIST r.x (within 0.5), where l.id > 1" in session.explain(query)
+    assert "l.x MINDIST r.x (within 0.5), where l.id > 1" in two_streams.explain(query)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_moving_a_filter_below_changes_no_answer(seed, monkeypatch):
     case = draw_bestmatch(Random(seed))
-    assert bag(session_of(case).sql(case.sql).to_arrow()) == case.answer
+    assert bag(session_of(case).sql(case.sql)) == case.answer
     rules = tuple(rule for rule in optimizer.RULES if rule is not push_filters)
     assert len(rules) + 1 == len(optimizer.RULES)
     monkeypatch.setattr(optimizer, "RULES", rules)
-    assert bag(session_of(case).sql(case.sql).to_arrow()) == case.answer
+    assert bag(session_of(case).sql(case.sql)) == case.answer

@@ -21,7 +21,7 @@ JOIN = "SELECT a.item FROM a, b WHERE a.item = b.item WINDOW = 5"
 
 
 @pytest.fixture
-def session():
+def two_streams():
     made = Session()
     made.stream("a", TABLE, time="at")
     made.stream("b", TABLE, time="at")
@@ -34,19 +34,19 @@ def refused(kind: type[WindrowError], act) -> str:
     return str(error.value)
 
 
-def test_a_question_is_answered_in_process(session):
-    assert sorted(session.sql(JOIN).to_arrow()["item"].to_pylist()) == ["ink", "pen"]
+def test_a_question_is_answered_in_process(two_streams):
+    assert sorted(two_streams.sql(JOIN).to_arrow()["item"].to_pylist()) == ["ink", "pen"]
 
 
-def test_the_time_column_is_found_whatever_its_case(session):
-    session.stream("a", TABLE, time="AT")
-    assert session.sql(JOIN).to_arrow().num_rows == 2
+def test_the_time_column_is_found_whatever_its_case(two_streams):
+    two_streams.stream("a", TABLE, time="AT")
+    assert two_streams.sql(JOIN).to_arrow().num_rows == 2
 
 
 @pytest.mark.parametrize("lateness", ["5 seconds", timedelta(seconds=5), 5_000_000])
-def test_lateness_is_a_text_a_timedelta_or_ticks(session, lateness):
-    session.stream("c", TABLE, time="ts", lateness=lateness)
-    plan = session.explain("SELECT COUNT(*) AS n FROM c [RANGE INTERVAL '1' HOUR]")
+def test_lateness_is_a_text_a_timedelta_or_ticks(two_streams, lateness):
+    two_streams.stream("c", TABLE, time="ts", lateness=lateness)
+    plan = two_streams.explain("SELECT COUNT(*) AS n FROM c [RANGE INTERVAL '1' HOUR]")
     assert "lateness 5s" in plan
 
 
@@ -102,27 +102,27 @@ def test_a_lateness_without_a_time_column_is_refused():
     )
 
 
-def test_a_name_is_needed():
+def test_a_stream_without_a_name_is_refused():
     message = refused(BindError, lambda: Session().stream("", TABLE))
     assert message == (
         "BindError[bad-name]: '' is no name for a stream\n  hint: give a text such as 'sales'"
     )
 
 
-def test_a_stream_that_is_refused_is_not_registered(session):
+def test_a_stream_that_is_refused_is_not_registered(two_streams):
     with pytest.raises(UnknownColumn):
-        session.stream("a", pa.table({"other": [1]}), time="at")
-    assert session.sql(JOIN).to_arrow().num_rows == 2
+        two_streams.stream("a", pa.table({"other": [1]}), time="at")
+    assert two_streams.sql(JOIN).to_arrow().num_rows == 2
 
 
-def test_an_unknown_option_is_refused_with_the_nearest(session):
-    assert refused(PlanError, lambda: session.sql(JOIN, on_lat="keep")).startswith(
+def test_an_unknown_option_is_refused_with_the_nearest(two_streams):
+    assert refused(PlanError, lambda: two_streams.sql(JOIN, on_lat="keep")).startswith(
         "PlanError[unknown-option]: there is no option 'on_lat'\n  hint: one of on_late, "
     )
 
 
-def test_a_bad_value_of_an_option_is_refused(session):
-    assert "on_late = 'drop'" in refused(PlanError, lambda: session.sql(JOIN, on_late="drop"))
+def test_a_bad_value_of_an_option_is_refused(two_streams):
+    assert "on_late = 'drop'" in refused(PlanError, lambda: two_streams.sql(JOIN, on_late="drop"))
 
 
 @pytest.mark.parametrize(
@@ -135,16 +135,16 @@ def test_a_bad_value_of_an_option_is_refused(session):
         ("scheduling(lazy)", "PlanError[bad-option]"),
     ],
 )
-def test_a_bad_hint_shows_its_place_in_the_sql(session, hint, condition):
+def test_a_bad_hint_shows_its_place_in_the_sql(two_streams, hint, condition):
     query = JOIN.replace("SELECT", f"SELECT /*+ memory(1 MB), {hint} */")
-    message = refused(WindrowError, lambda: session.sql(query))
+    message = refused(WindrowError, lambda: two_streams.sql(query))
     assert message.startswith(condition)
     line, carets = message.splitlines()[1:3]
     assert line[carets.index("^") : carets.rindex("^") + 1] == hint
 
 
-def test_what_happens_beyond_a_memory_that_nobody_set_is_refused(session):
-    message = refused(PlanError, lambda: session.sql(JOIN, on_memory="spill"))
+def test_what_happens_beyond_a_memory_that_nobody_set_is_refused(two_streams):
+    message = refused(PlanError, lambda: two_streams.sql(JOIN, on_memory="spill"))
     assert message == (
         "PlanError[on-memory-without-memory]: on_memory is 'spill', but nothing says how much "
         "memory there is\n"
@@ -153,9 +153,9 @@ def test_what_happens_beyond_a_memory_that_nobody_set_is_refused(session):
     )
 
 
-def test_what_happens_beyond_a_memory_that_nobody_set_is_refused_as_a_hint_too(session):
+def test_what_happens_beyond_a_memory_that_nobody_set_is_refused_as_a_hint_too(two_streams):
     query = JOIN.replace("SELECT", "SELECT /*+ on_memory(fail) */")
-    message = refused(PlanError, lambda: session.explain(query))
+    message = refused(PlanError, lambda: two_streams.explain(query))
     assert message == (
         "PlanError[on-memory-without-memory]: on_memory is 'fail', but nothing says how much "
         "memory there is\n"
@@ -166,16 +166,16 @@ def test_what_happens_beyond_a_memory_that_nobody_set_is_refused_as_a_hint_too(s
     )
 
 
-def test_memory_and_what_happens_beyond_it_may_come_from_keyword_and_hint(session):
+def test_memory_and_what_happens_beyond_it_may_come_from_keyword_and_hint(two_streams):
     hinted = JOIN.replace("SELECT", "SELECT /*+ on_memory(spill) */")
-    assert "old tuples go to disk" in session.explain(hinted, memory="1 MB")
+    assert "old tuples go to disk" in two_streams.explain(hinted, memory="1 MB")
     hinted = JOIN.replace("SELECT", "SELECT /*+ memory(1 MB) */")
-    assert "old tuples go to disk" in session.explain(hinted, on_memory="spill")
+    assert "old tuples go to disk" in two_streams.explain(hinted, on_memory="spill")
 
 
-def test_errors_show_the_place_in_the_sql(session):
+def test_errors_show_the_place_in_the_sql(two_streams):
     query = JOIN.replace("a.item FROM", "a.itm FROM")
-    message = refused(BindError, lambda: session.sql(query))
+    message = refused(BindError, lambda: two_streams.sql(query))
     assert "  1 | SELECT a.itm FROM a, b" in message
     assert "^^^^^" in message
 
@@ -188,26 +188,26 @@ def test_errors_show_the_place_in_the_sql(session):
         ("SELECT a.item FROM a, b WHERE 1 / (a.at - b.at) > 0 WINDOW = 5", "1 / (a.at - b.at) > 0"),
     ],
 )
-def test_an_expression_that_fails_for_a_row_is_shown_in_the_sql(session, query, place):
-    message = refused(DataError, lambda: session.sql(query).to_arrow())
+def test_an_expression_that_fails_for_a_row_is_shown_in_the_sql(two_streams, query, place):
+    message = refused(DataError, lambda: two_streams.sql(query).to_arrow())
     assert message.startswith("DataError[bad-value]")
     line, carets = message.splitlines()[1:3]
     assert line[carets.index("^") : carets.rindex("^") + 1] == place
 
 
-def test_explain_shows_the_plan_and_runs_nothing(session):
-    session.stream("a", iter(TABLE.to_batches()), time="at")
-    assert "WJoin a, b" in session.explain(JOIN)
-    assert session.sql(JOIN).to_arrow().num_rows == 2
+def test_explain_shows_the_plan_and_runs_nothing(two_streams):
+    two_streams.stream("a", iter(TABLE.to_batches()), time="at")
+    assert "WJoin a, b" in two_streams.explain(JOIN)
+    assert two_streams.sql(JOIN).to_arrow().num_rows == 2
 
 
-def test_a_stream_that_is_registered_again_takes_the_place_of_the_old_one(session):
-    session.stream("a", TABLE.slice(1), time="at")
-    assert session.sql(JOIN).to_arrow().to_pydict() == {"item": ["ink"]}
+def test_a_stream_that_is_registered_again_takes_the_place_of_the_old_one(two_streams):
+    two_streams.stream("a", TABLE.slice(1), time="at")
+    assert two_streams.sql(JOIN).to_arrow().to_pydict() == {"item": ["ink"]}
 
 
-def test_reports_of_spark_are_asked_for_on_spark_alone(session):
-    message = refused(UnsupportedError, lambda: session.progress_reader(JOIN))
+def test_reports_of_spark_are_asked_for_on_spark_alone(two_streams):
+    message = refused(UnsupportedError, lambda: two_streams.progress_reader(JOIN))
     assert message == (
         "UnsupportedError[no-spark-progress]: a query in process has no reports of Spark's\n"
         "  hint: look at the progress of its result: session.sql(..).progress"

@@ -5,18 +5,17 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from sessions import session
 
 import windrow
 from windrow.errors import BindError, DataError, UnsupportedError
 
 
 @pytest.fixture
-def session() -> windrow.Session:
-    found = windrow.Session()
+def streams_and_functions() -> windrow.Session:
     a = {"ts": [1, 2, 3], "word": ["lamb", "oak", None], "x": [1, 2, 3]}
     b = {"ts": [2, 3, 4], "word": ["lame", "elm", None], "x": [3, 2, None]}
-    found.stream("a", pa.table(a), time="ts")
-    found.stream("b", pa.table(b), time="ts")
+    found = session({"a": pa.table(a), "b": pa.table(b)}, time="ts")
     found.function("alike", alike)
     found.function("score", score, returns="double", vectorized=False)
     return found
@@ -30,67 +29,71 @@ def score(left: int | None, right: int | None) -> float | None:
     return None if left is None or right is None else left / right
 
 
-def rows(session: windrow.Session, condition: str) -> list[tuple[int, int]]:
+def rows(w: windrow.Session, condition: str) -> list[tuple[int, int]]:
     query = f"SELECT a.ts AS one, b.ts AS other FROM a, b WHERE {condition} WINDOW = 9"
-    found = session.sql(query).to_arrow()
+    found = w.sql(query).to_arrow()
     return sorted(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
-def test_a_function_is_a_join_predicate(session):
-    assert rows(session, "alike(a.word, b.word)") == [(1, 2)]
+def test_a_function_is_a_join_predicate(streams_and_functions):
+    assert rows(streams_and_functions, "alike(a.word, b.word)") == [(1, 2)]
 
 
-def test_a_function_is_negated_and_its_null_is_neither(session):
-    assert rows(session, "NOT alike(a.word, b.word)") == [(1, 3), (2, 2), (2, 3)]
+def test_a_function_is_negated_and_its_null_is_neither(streams_and_functions):
+    assert rows(streams_and_functions, "NOT alike(a.word, b.word)") == [(1, 3), (2, 2), (2, 3)]
 
 
-def test_a_function_stands_beside_other_conditions(session):
-    assert rows(session, "alike(a.word, b.word) OR score(a.x, b.x) > 0.9 AND a.ts < 3") == [
+def test_a_function_stands_beside_other_conditions(streams_and_functions):
+    assert rows(streams_and_functions, "alike(a.word, b.word) OR score(a.x, b.x) > 0.9 AND a.ts < 3") == [
         (1, 2), (2, 3),
     ]  # fmt: skip
 
 
-def test_a_function_of_one_stream_filters_it_and_is_selected(session):
+def test_a_function_of_one_stream_filters_it_and_is_selected(streams_and_functions):
     query = "SELECT word, score(x, 2) AS s FROM a WHERE alike(word, 'la') OR score(x, 2) > 1"
-    assert session.sql(query).to_arrow().to_pydict() == {"word": ["lamb", None], "s": [0.5, 1.5]}
+    assert streams_and_functions.sql(query).to_arrow().to_pydict() == {
+        "word": ["lamb", None],
+        "s": [0.5, 1.5],
+    }
 
 
-def test_functions_work_above_joins_and_in_derived_tables(session):
+def test_functions_work_above_joins_and_in_derived_tables(streams_and_functions):
     query = """
         SELECT x.s FROM (SELECT score(a.x, b.x) AS s FROM a, b WINDOW = 9) x
         WHERE score(CAST(x.s * 2 AS INT), 1) > 1
     """
-    assert sorted(session.sql(query).to_arrow()["s"].to_pylist()) == [1.0, 1.0, 1.5]
+    assert sorted(streams_and_functions.sql(query).to_arrow()["s"].to_pylist()) == [1.0, 1.0, 1.5]
 
 
-def test_functions_work_in_aggregates_over_joins(session):
+def test_functions_work_in_aggregates_over_joins(streams_and_functions):
     query = """
         SELECT alike(a.word, 'la') AS l, SUM(score(a.x, b.x)) AS s
         FROM a [RANGE 100], b [RANGE 100] WHERE a.x >= b.x GROUP BY alike(a.word, 'la')
     """
-    changes = session.sql(query).to_arrow()
+    changes = streams_and_functions.sql(query).to_arrow()
     inserts = changes.filter(pc.equal(changes["_change_type"], "insert"))
     at_4 = {row["l"]: row["s"] for row in inserts.to_pylist() if row["_event_time"] <= 4}
     assert at_4 == {False: 1.0, None: 2.5}
 
 
-def test_explain_names_the_function_and_when_it_is_asked(session):
-    plan = session.explain("SELECT a.ts FROM a, b WHERE alike(a.word, b.word) WINDOW = 9")
+def test_explain_names_the_function_and_when_it_is_asked(streams_and_functions):
+    plan = streams_and_functions.explain(
+        "SELECT a.ts FROM a, b WHERE alike(a.word, b.word) WINDOW = 9"
+    )
     assert "a new a meets b where alike(a.word, b.word)" in plan
     assert "alike(a.word, b.word): by alike, on blocks of candidates" in plan
 
 
-def test_a_function_registered_again_takes_the_place_of_the_old_one(session):
-    session.function("ALIKE", lambda left, _: pc.is_valid(left))
-    assert rows(session, "alike(a.word, b.word)") == [
+def test_a_function_registered_again_takes_the_place_of_the_old_one(streams_and_functions):
+    streams_and_functions.function("ALIKE", lambda left, _: pc.is_valid(left))
+    assert rows(streams_and_functions, "alike(a.word, b.word)") == [
         (1, 2), (1, 3), (1, 4), (2, 2), (2, 3), (2, 4),
     ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("session")
+@pytest.mark.usefixtures("streams_and_functions")
 def test_two_sessions_have_functions_of_their_own():
-    other = windrow.Session()
-    other.stream("a", pa.table({"ts": [1], "word": ["x"]}), time="ts")
+    other = session({"a": {"ts": [1], "word": ["x"]}}, time="ts")
     with pytest.raises(BindError, match="unknown-function"):
         other.sql("SELECT ts FROM a WHERE alike(word, word)")
 
@@ -98,16 +101,16 @@ def test_two_sessions_have_functions_of_their_own():
 @pytest.mark.parametrize(
     "name", ["upper", "count", "list_cosine_similarity", "two words", "youngest"]
 )
-def test_a_name_that_is_taken_or_none_is_refused(session, name):
+def test_a_name_that_is_taken_or_none_is_refused(streams_and_functions, name):
     with pytest.raises(BindError) as caught:
-        session.function(name, alike)
+        streams_and_functions.function(name, alike)
     assert caught.value.condition == "function-name"
 
 
-def test_a_function_that_fails_in_a_join_is_named(session):
-    session.function("broken", lambda left, right: pc.equal(left, right)[:1])
+def test_a_function_that_fails_in_a_join_is_named(streams_and_functions):
+    streams_and_functions.function("broken", lambda left, right: pc.equal(left, right)[:1])
     with pytest.raises(DataError) as caught:
-        rows(session, "broken(a.x, b.x)")
+        rows(streams_and_functions, "broken(a.x, b.x)")
     assert caught.value.condition == "function-length"
     assert str(caught.value).startswith("DataError[function-length]: the function broken gave 1")
 
@@ -125,18 +128,22 @@ def failing(left: int | None) -> bool:
         ("SELECT t.y FROM (SELECT odd(x) AS y FROM a) t", "odd(x)"),
     ],
 )
-def test_a_function_that_fails_is_shown_where_the_query_calls_it(session, query, place):
-    session.function(
+def test_a_function_that_fails_is_shown_where_the_query_calls_it(
+    streams_and_functions, query, place
+):
+    streams_and_functions.function(
         "odd", failing, returns="int" if "1 +" in query else "boolean", vectorized=False
     )
     with pytest.raises(DataError) as caught:
-        session.sql(query).to_arrow()
+        streams_and_functions.sql(query).to_arrow()
     assert caught.value.condition == "function-failed"
     line, carets = str(caught.value).splitlines()[1:3]
     assert line[carets.index("^") : carets.rindex("^") + 1] == place
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-def test_nondeterministic_functions_of_sql_stay_refused_in_changelogs(session):
+def test_nondeterministic_functions_of_sql_stay_refused_in_changelogs(streams_and_functions):
     with pytest.raises(UnsupportedError, match="nondeterministic"):
-        session.sql("SELECT COUNT(*) AS n FROM a [RANGE 5] WHERE score(x, 2) > rand()")
+        streams_and_functions.sql(
+            "SELECT COUNT(*) AS n FROM a [RANGE 5] WHERE score(x, 2) > rand()"
+        )

@@ -82,7 +82,7 @@ def test_pyspark_is_named_in_one_room_alone_types_included():
 
 
 @pytest.mark.parametrize("what", FORBIDDEN)
-def test_no_file_says(what):
+def test_no_file_says_what_is_forbidden(what):
     found = [
         f"{name_of(file)}:{number}: {line.strip()}"
         for file in text_files()

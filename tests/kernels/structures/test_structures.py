@@ -75,6 +75,7 @@ def entries_between(store, low, high):
     return found
 
 
+@pytest.mark.law
 @EVERY
 @LAWS
 @given(steps=drawn(draw_steps, size=1_024), size=st.integers(1, 6))
@@ -105,6 +106,7 @@ def test_every_structure_is_a_sorted_list_to_the_outside(name, steps, size):
         check(store)
 
 
+@pytest.mark.law
 @TREES
 @pytest.mark.parametrize("size", [3, 4, 5, 8])
 @pytest.mark.parametrize("shape", ["random", "rising", "falling", "few", "sawtooth"])
@@ -131,6 +133,7 @@ def test_trees_keep_their_shape_while_a_window_slides(kind, size, shape):
         check(store)
 
 
+@pytest.mark.law
 @EVERY
 def test_a_window_that_slides_for_ever_takes_no_more_memory(name):
     random = np.random.default_rng(11)
@@ -144,6 +147,7 @@ def test_a_window_that_slides_for_ever_takes_no_more_memory(name):
     check(store)
 
 
+@pytest.mark.law
 @TREES
 def test_nodes_are_well_filled_and_trees_are_low(kind):
     random = np.random.default_rng(13)
@@ -178,6 +182,7 @@ def probe_and_update_work(kind: int, held: int) -> tuple[float, float, float]:
     return searched, (compared + touched) / 2_000, moved / 2_000
 
 
+@pytest.mark.law
 def test_the_work_of_a_hash_does_not_depend_on_the_window():
     work = (probe_and_update_work(HASH, held) for held in SIZES)
     probed, updated, moved = zip(*work, strict=True)
@@ -187,6 +192,7 @@ def test_the_work_of_a_hash_does_not_depend_on_the_window():
     assert max(moved) < min(1.1 * min(moved), 3)
 
 
+@pytest.mark.law
 @TREES
 def test_the_work_of_a_tree_grows_with_the_logarithm(kind):
     work = (probe_and_update_work(kind, held) for held in SIZES)
@@ -203,6 +209,7 @@ def test_the_work_of_a_tree_grows_with_the_logarithm(kind):
         assert found < 2.5 * np.log2(held)
 
 
+@pytest.mark.law
 @TREES
 def test_a_probe_by_range_touches_no_entry_outside_of_it(kind):
     random = np.random.default_rng(19)

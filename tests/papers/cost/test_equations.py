@@ -89,7 +89,9 @@ def test_the_cheapest_structures_of_the_windows_make_the_cheapest_combination():
         ("B", 50, 7, 7),
     ],
 )
-def test_tuples_touched(letter, window, searched, updated):
+def test_a_search_and_an_update_touch_as_many_tuples_as_the_paper_says(
+    letter, window, searched, updated
+):
     found = touches(Structure(letter), window, SIZES)
     assert (found.search, found.update) == (searched, updated)
 

@@ -28,6 +28,7 @@ def test_a_tuple_that_is_held_is_served_when_it_may_be():
 tuples = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)), min_size=1)
 
 
+@pytest.mark.law
 @given(tuples)
 @settings(max_examples=200, deadline=None, derandomize=True)
 def test_responses_are_those_of_a_loop(rows):

@@ -36,6 +36,8 @@ from windrow_papers.experiments.wjoin import path, response, throughput
 from windrow_papers.experiments.workloads.streams import SECOND, Streams
 from windrow_papers.experiments.workloads.synthetic import synthetic
 
+pytestmark = pytest.mark.slow
+
 TWO = synthetic([40, 30], values=3, seconds=3, seed=5)
 WINDOW = SECOND // 2
 SWEEPS = (FEW, FEW_HASH, GCA, LCA)
@@ -47,6 +49,7 @@ def pairs_by_brute_force(streams: Streams, window: int) -> int:
     return int((near & (streams.keys[0][:, None] == streams.keys[1][None, :])).sum())
 
 
+@pytest.mark.law
 def test_a_run_is_cut_into_slices_whose_counts_add_up():
     whole = measure(EVERY_PAIR, uniform(2, WINDOW), TWO, TWO.live(), every=10_000)
     sliced = measure(EVERY_PAIR, uniform(2, WINDOW), TWO, TWO.live(), every=50)
@@ -72,6 +75,7 @@ def test_work_is_comparisons_and_look_ups():
     assert series.cost_s > 0
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", [EVERY_PAIR, *ON_ARRIVAL, *SWEEPS], ids=lambda a: a.name)
 @pytest.mark.parametrize("order", ["live", "replayed"])
 def test_every_contestant_finds_what_brute_force_finds(algorithm, order):
@@ -116,6 +120,7 @@ def test_throughput_and_response_compare_no_algorithms_that_disagree(monkeypatch
         response._point(chosen, join, 0.5, (1.0, 1.0), lambda _: None)
 
 
+@pytest.mark.law
 def test_along_a_path_both_algorithms_find_what_follows_it_one_way_or_the_other():
     streams = synthetic([60.0] * 4, values=3, seconds=2, seed=3)
     board = Board(lambda _: None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from windrow_papers.experiments.record import prepare, read, write
 from windrow_papers.experiments.registry import EXPERIMENTS, chosen
 from windrow_papers.experiments.tables import table
 from windrow_papers.experiments.workloads import transactions
+
+pytestmark = pytest.mark.slow
 
 PUBLISHED = Path(__file__).parents[3] / "docs" / "experiments"
 NAMES = [
@@ -41,7 +44,6 @@ def figures(monkeypatch):
     return made
 
 
-@pytest.mark.laws
 @pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path, figures):
     (experiment,) = chosen([name])
@@ -50,7 +52,8 @@ def test_an_experiment_decides_its_claims_and_writes_its_files(name, tmp_path, f
     assert told
     assert [verdict.claim for verdict in outcome.verdicts] == list(experiment.claims)
     assert outcome.found.table.rows
-    assert_results_agree(outcome.found.table)
+    if "results" in outcome.found.table.columns:
+        assert_results_agree(outcome.found.table)
     files = write(outcome, tmp_path)
     assert {file.name for file in files} >= {
         f"{name}.{kind}" for kind in ("csv", "json", "png", "svg")
@@ -76,25 +79,31 @@ def assert_figures_are_rendered(files) -> None:
 
 def assert_results_agree(shown) -> None:
     """All algorithms of a case, as the table shows them, give the same number of combinations."""
-    if "results" not in shown.columns:
-        return
     case, results = (shown.columns.index(name) for name in ("case", "results"))
     given = {row[case]: row[results] for row in shown.rows}
+    assert given
     assert all(row[results] == given[row[case]] for row in shown.rows)
 
 
-@pytest.mark.parametrize("file", sorted(PUBLISHED.glob("*.json")), ids=lambda file: file.stem)
-def test_the_results_that_are_published_agree_in_every_case(file):
-    shown = json.loads(file.read_text())["table"]
+def shown_tables() -> dict[str, dict[str, Any]]:
+    """The tables of the experiments' page that count the results of algorithms, by experiment."""
+    tables = {file.stem: json.loads(file.read_text())["table"] for file in PUBLISHED.glob("*.json")}
+    return {name: shown for name, shown in tables.items() if "results" in shown["columns"]}
+
+
+@pytest.mark.parametrize("name", sorted(shown_tables()))
+def test_the_results_that_the_page_shows_agree_in_every_case(name):
+    shown = shown_tables()[name]
     assert_results_agree(table(shown["columns"], shown["rows"]))
 
 
+@pytest.mark.law
 def test_counts_are_the_same_in_every_run():
     (experiment,) = chosen(["gca-vs-lca"])
     first, second = (conduct(experiment, Size.tiny, lambda _: None) for _ in range(2))
     at = first.found.table.columns.index("us/tuple")
-    for one, other in zip(first.found.table.rows, second.found.table.rows, strict=True):
-        assert one[:at] == other[:at]
+    counts = [[row[:at] for row in run.found.table.rows] for run in (first, second)]
+    assert counts[0] == counts[1] != []
 
 
 STORES = {"wjoin-vs-ripple": [1, 1, 0], "wjoin-vs-xjoin": [1], "bew-vs-few-output": [1]}

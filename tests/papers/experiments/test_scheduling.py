@@ -20,6 +20,8 @@ from windrow_papers.experiments.sched.queries import (
 from windrow_papers.kernels.scheduling import machine as m
 from windrow_papers.kernels.scheduling.schedule import finish, run
 
+pytestmark = pytest.mark.law
+
 
 @pytest.mark.parametrize("query", WORKLOAD, ids=lambda query: query.name)
 @settings(max_examples=40, deadline=None)

@@ -24,6 +24,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
 )
 from windrow_papers.kernels.runs import run_bew
 
+pytestmark = pytest.mark.slow
+
 BLACK, WHITE = 1, 2
 WINDOW = 10
 STREAMS = "ABCDE"

@@ -15,6 +15,8 @@ from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine
 from windrow.kernels.tuple_at_a_time.tape import TOUCHED, Conditions, Tape, room_for
 from windrow_papers.kernels.runs import last_blocks, turns_in_time_order
 
+pytestmark = pytest.mark.slow
+
 
 def few(tape, conditions, *, room=1 << 12, **given_: Any):
     """The combinations that FEW finds, and the tuples that its loops looked at."""
@@ -76,6 +78,7 @@ def expected(tape, conditions, comparisons):
     ]
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("method", ["nested-loop", "hash"])
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(case=cases(), room=st.integers(1, 5))

@@ -30,6 +30,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
 from windrow_papers.kernels.conservative_machines import GcaMachine, LcaMachine
 from windrow_papers.kernels.runs import filled_blocks, last_blocks
 
+pytestmark = pytest.mark.law
+
 COUNTED = {
     PROBES, TOUCHED, WINDOW_TESTS, KEY_TESTS, DROPS, REFINED, FOUND, TIME_TESTS,
 }  # fmt: skip

@@ -34,6 +34,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
 )
 from windrow_papers.kernels.runs import run_few, turns_in_time_order
 
+pytestmark = pytest.mark.slow
+
 BLACK = 1_000
 WINDOW = 10
 FIGURE_6 = {

@@ -38,6 +38,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
 from windrow_papers.kernels.runs import filled_blocks
 from windrow_papers.kernels.xjoin import XJoinLoops
 
+pytestmark = pytest.mark.slow
+
 BLACK, WHITE = 1, 2
 WINDOW = 10
 STREAMS = "ABCDE"

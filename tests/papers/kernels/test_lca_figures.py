@@ -29,6 +29,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
 from windrow_papers.kernels.conservative import windows_of
 from windrow_papers.kernels.runs import run_gca, run_lca, turns_in_time_order
 
+pytestmark = pytest.mark.slow
+
 FIGURE_10 = {
     "a1": 0, "a2": 11, "a3": 30,
     "b1": -20, "b2": 12, "b3": 18, "b4": 50,

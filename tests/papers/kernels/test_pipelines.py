@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from bags import bag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,8 @@ from windrow_papers.kernels.runs import (
     turns_in_time_order,
 )
 from windrow_papers.kernels.xjoin import XJoinLoops
+
+pytestmark = pytest.mark.slow
 
 ALGORITHMS = {"nlw": NlwLoops, "hw": HwLoops, "xjoin": XJoinLoops}
 FAR = 10**9
@@ -98,10 +101,7 @@ def expected(tape: Tape, conditions: Conditions) -> Counter:
     )
 
 
-def bag(lines) -> Counter:
-    return Counter(map(tuple, lines.tolist()))
-
-
+@pytest.mark.law
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(joins(), st.integers(1, 4), st.integers(1, 9))
 def test_every_combination_comes_once(join, room, clean_every):
@@ -113,6 +113,7 @@ def test_every_combination_comes_once(join, room, clean_every):
         assert bag(ran.combinations) == wanted, algorithm
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(joins(most_streams=4), st.lists(st.integers(0, 25), max_size=3))
 def test_blocks_do_the_same_work_as_one_tuple_at_a_time(join, cuts):
@@ -130,6 +131,7 @@ def test_blocks_do_the_same_work_as_one_tuple_at_a_time(join, cuts):
         assert cut.intermediate == whole.intermediate
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(joins(most_streams=4), st.integers(0, 12))
 def test_a_machine_that_adopts_tuples_goes_on_like_one_that_joined_them(join, adopted):
@@ -146,6 +148,7 @@ def test_a_machine_that_adopts_tuples_goes_on_like_one_that_joined_them(join, ad
         assert first == second
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(joins(most_streams=4), st.integers(0, 12), st.integers(0, 14))
 def test_what_is_dropped_and_moved_changes_no_result(join, taken, watermark):

@@ -45,6 +45,8 @@ from windrow_papers.kernels.runs import (
     turns_in_time_order,
 )
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 UNSTATED = MOST
 
@@ -150,6 +152,7 @@ def in_blocks(case: Case, machine: SweepMachine, every: int, room: int) -> list[
     return out
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("method", ["nested-loop", "hash"])
 @pytest.mark.parametrize("algorithm", ["few", "gca", "lca"])
 @EXAMPLES
@@ -201,6 +204,7 @@ def watched(case: Case, method: str) -> Watch:
     return watch
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("method", ["nested-loop", "hash"])
 def test_few_counts_every_comparison_of_times_where_it_makes_it_and_none_is_in_its_loops(
     method, monkeypatch
@@ -234,6 +238,7 @@ def test_few_counts_every_comparison_of_times_where_it_makes_it_and_none_is_in_i
 ordered = st.lists(st.integers(0, 30), max_size=15).map(sorted)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(left=ordered, right=ordered, window=st.integers(0, 6))
 def test_with_one_window_few_touches_exactly_the_pairs_within_it(left, right, window):
@@ -322,6 +327,7 @@ def test_gca_refines_more_than_lca():
     assert gca.work[REFINED] > lca.work[REFINED] > 0
 
 
+@pytest.mark.law
 def test_work_is_the_same_whether_it_is_read_in_slices_or_at_the_end():
     tape = Tape(np.array([0, 1, 2, 0, 1, 2]), np.zeros((6, 0), np.uint64), np.array([0, 3, 6]))
     upper = np.array([[0, 1], [1, 0]], np.int64)

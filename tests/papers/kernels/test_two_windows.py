@@ -12,6 +12,8 @@ from windrow.kernels.structures.runs import filled_store
 from windrow.kernels.structures.window import STRUCTURES
 from windrow_papers.kernels.two_windows import TwoWindows
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"buffer": 1, "hash": 3, "btree": 4, "ttree": 4}
 """Small parts, so that nodes split and merge within a few tuples."""
 
@@ -26,6 +28,7 @@ def matches_by_lists(windows, sides, keys):
     return found
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(("a", "b"), list(itertools.product(STRUCTURES, repeat=2)))
 def test_every_combination_finds_the_matches_of_plain_lists(a, b):
     dice = np.random.default_rng(11)

@@ -37,6 +37,8 @@ from windrow_papers.kernels.bew import BewNestedLoop
 from windrow_papers.kernels.closure import Closure
 from windrow_papers.kernels.runs import run_few
 
+pytestmark = pytest.mark.slow
+
 CASES = range(12)
 WINDOW = 9
 CLEAN_EVERY = 7
@@ -132,16 +134,19 @@ def assert_same_work(algorithm: str, counted: set[int], *, is_uniform: bool) -> 
     assert set(np.flatnonzero(total)) == counted
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", ["bew", "bew-graph", "closure", "nlw", "hw", "xjoin"])
 def test_every_comparison_look_up_and_drop_is_counted(algorithm):
     assert_same_work(algorithm, JOINING, is_uniform=False)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", ["bew-hash", "ripple"])
 def test_what_is_looked_at_apart_from_joining_is_counted_too(algorithm):
     assert_same_work(algorithm, JOINING | {UPDATES}, is_uniform=False)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", ["few", "few-hash"])
 def test_few_counts_what_it_sweeps_and_what_its_loops_look_at(algorithm):
     assert_same_work(algorithm, (JOINING - {WINDOW_TESTS}) | {TIME_TESTS}, is_uniform=True)

@@ -22,6 +22,8 @@ from windrow_papers.operators.matwin.source import (
     Source,
 )
 
+pytestmark = pytest.mark.slow
+
 EPS = 10
 
 
@@ -64,6 +66,7 @@ def test_crabstep_may_read_more_and_then_gallop_is_run():
     assert cheaper(columns, 3).mode == "gallop"
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("reach", [0, 1])
 def test_gallop_reads_every_page_once_while_what_a_page_meets_fits(reach):
     assert gallop(band(9, reach), 3).reads == 18
@@ -146,6 +149,7 @@ def test_without_the_grid_order_every_new_tuple_meets_the_whole_other_window():
     assert ordered.reads_to_join < plain.reads_to_join
 
 
+@pytest.mark.law
 def test_more_pages_than_buffers_are_never_held():
     frames = Frames(2, 3, 2, Counts())
     assert [frames.take(), frames.take()]

@@ -11,6 +11,7 @@ from itertools import product
 from random import Random
 
 import numpy as np
+import pytest
 from cases.tape import drawn
 from hypothesis import given, settings
 from twins.bestmatch import Rules, bestmatch
@@ -28,6 +29,8 @@ from windrow_papers.operators.matwin.source import (
     Promise,
     Source,
 )
+
+pytestmark = pytest.mark.law
 
 EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 BYTES = 640

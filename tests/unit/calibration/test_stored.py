@@ -76,7 +76,7 @@ def test_without_a_home_there_is_nowhere_to_keep_them(homeless, call):
     )
 
 
-def test_they_are_kept_with_machine_and_versions():
+def test_measured_weights_are_kept_with_machine_and_versions():
     file = keep(PAPER, Sizes())
     held_for = json.loads(file.read_text())["conditions"]
     assert set(held_for) == {

@@ -73,6 +73,7 @@ def as_regex(pattern: str) -> str:
     return out
 
 
+@pytest.mark.law
 @settings(max_examples=40, deadline=None)
 @given(st.sets(names, max_size=12), st.booleans())
 def test_a_folder_is_read_by_one_rule_on_every_runner(tree: set[str], is_cut: bool) -> None:
@@ -97,6 +98,7 @@ def test_a_folder_is_read_by_one_rule_on_every_runner(tree: set[str], is_cut: bo
         assert sorted(by_spark) == wanted
 
 
+@pytest.mark.law
 @settings(max_examples=40, deadline=None)
 @given(st.sets(names.filter(lambda name: "/" not in name), min_size=1, max_size=8), st.data())
 def test_one_file_is_read_whatever_its_name(tree: set[str], data: st.DataObject) -> None:
@@ -115,6 +117,7 @@ def test_one_file_is_read_whatever_its_name(tree: set[str], data: st.DataObject)
             assert by_spark == [name]
 
 
+@pytest.mark.law
 @settings(max_examples=40, deadline=None)
 @given(
     st.sets(names.filter(lambda name: "/" not in name), max_size=8),

@@ -227,7 +227,7 @@ def test_a_trigger_that_is_no_interval(tmp_path, trigger):
     )
 
 
-def test_a_job_without_streams(tmp_path):
+def test_a_job_without_streams_is_refused(tmp_path):
     assert refusal(tmp_path, 'query = "SELECT 1"') == (
         "JobError[missing-key]: job.toml does not say its streams\n"
         '  hint: for instance  [streams.sales]  path = "data/sales"'

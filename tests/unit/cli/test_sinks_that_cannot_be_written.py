@@ -51,7 +51,7 @@ def test_a_sink_below_a_file(run, tmp_path, on):
     assert "Not a directory" in result.output
 
 
-def test_nested_columns_in_csv(run):
+def test_nested_columns_in_csv_are_refused(run):
     result = run("SELECT k, l FROM a", path="out", format="csv")
     assert result.exit_code == 2
     assert result.output == (

@@ -97,6 +97,7 @@ def names(of: tuple[str, ...]) -> st.SearchStrategy[set[str]]:
     return st.sets(st.sampled_from(of), max_size=5)
 
 
+@pytest.mark.law
 @settings(max_examples=60, deadline=None)
 @given(names(OWN), names(NEW), names(FOREIGN), st.integers(0, 40))
 def test_a_run_that_is_killed_leaves_the_old_or_the_new_answer(
@@ -130,6 +131,7 @@ def test_one_part_that_follows_one_is_replaced_at_one_instant(tmp_path, steps):
     assert without_swap(seen(tmp_path))["part-00000.parquet"] in {"old", "new"}
 
 
+@pytest.mark.law
 @settings(max_examples=20, deadline=None)
 @given(names(OWN), names(NEW), names(FOREIGN))
 def test_a_query_that_fails_changes_nothing(old: set[str], new: set[str], others: set[str]) -> None:

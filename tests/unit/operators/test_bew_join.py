@@ -171,6 +171,7 @@ def test_a_huge_fan_out_comes_in_batches_of_bounded_size():
     assert operator.counters.rows_out == 490_000
 
 
+@pytest.mark.law
 def test_a_push_touches_what_its_rows_can_match_however_large_the_window():
     touched = []
     for size in (1_000, 10_000):

@@ -37,6 +37,7 @@ def keys_of(buffer: ChunkBuffer) -> list[int]:
 pushes = st.lists(st.lists(st.tuples(TICKS, TICKS), max_size=12), max_size=12)
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None)
 @given(pushes, st.lists(TICKS, max_size=12), st.sampled_from(["time", "end"]))
 def test_a_buffer_holds_what_a_plain_list_would_hold(
@@ -61,6 +62,7 @@ def test_a_buffer_holds_what_a_plain_list_would_hold(
         assert buffer.first == min(plain, default=MAX_TICK)
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None)
 @given(pushes, TAPES)
 def test_rows_dropped_from_anywhere_are_those_that_a_plain_list_would_lose(pushed, dice) -> None:

@@ -10,6 +10,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from sessions import session
 
 from windrow import BindError, Session
 from windrow.operators.columns.arrow_types import arrow_type, conform, spark_type
@@ -97,10 +98,9 @@ def test_values_stay_the_same_in_their_canonical_type(name):
 @pytest.mark.parametrize("name", ["list view", "large list view", "views anywhere"])
 def test_list_views_are_columns_of_streams(name):
     array = arrays()[name]
-    session = Session()
-    session.stream("s", pa.table({"c": array, "at": range(ROWS)}), time="at")
-    assert session.sql("SELECT c FROM s").to_arrow()["c"].to_pylist() == array.to_pylist()
-    distinct = session.sql("SELECT DISTINCT c FROM s [RANGE 9] EMIT CHANGES").to_arrow()
+    w = session({"s": {"c": array, "at": range(ROWS)}}, time="at")
+    assert w.sql("SELECT c FROM s").to_arrow()["c"].to_pylist() == array.to_pylist()
+    distinct = w.sql("SELECT DISTINCT c FROM s [RANGE 9] EMIT CHANGES").to_arrow()
     distinct.validate(full=True)
 
 

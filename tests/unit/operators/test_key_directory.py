@@ -98,6 +98,7 @@ OPERATIONS = st.lists(
 )
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(OPERATIONS, st.booleans())
 def test_any_history_agrees_with_a_dict_and_survives_a_restart(operations, weak):

@@ -88,7 +88,7 @@ def canonical(value: object) -> object:
     return value
 
 
-@pytest.mark.laws
+@pytest.mark.law
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_words_and_equality_agree_with_python_values(kind):
     @settings(max_examples=30, deadline=None, derandomize=True)
@@ -115,6 +115,7 @@ def test_words_and_equality_agree_with_python_values(kind):
     check()
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.data())
 def test_composite_keys_agree_with_tuples_of_values(data):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from windrow.operators.accumulators.sums import settled, trimmed
+
+pytestmark = pytest.mark.law
 
 NUMBERS = st.lists(st.integers(-(2**150), 2**150), min_size=1, max_size=4)
 

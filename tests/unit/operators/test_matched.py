@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ def rows(numbers: list[int]) -> ChangeBatch:
 numbers_of_a_push = st.lists(st.integers(0, 60) | st.integers(900, 909), min_size=1, unique=True)
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(numbers_of_a_push, min_size=1, max_size=12))
 def test_a_row_is_fresh_the_first_time_it_finds_a_match_and_never_again(pushed):

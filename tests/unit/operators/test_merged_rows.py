@@ -90,6 +90,7 @@ def test_what_was_merged_and_what_stayed_apart_go_on_together():
     assert concat(forms).tuples().sum() == 4
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=6)))
 def test_the_parts_of_a_sum_are_exactly_the_sum(groups):

@@ -5,10 +5,11 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sessions import session
 
-import windrow
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.driver import build
 from windrow.operators.engine.row_drivers import ChangelogOutput
@@ -53,12 +54,14 @@ def net_of(rows: list[Change]) -> Counter[Change]:
     )
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None)
 @given(changes)
 def test_only_what_is_left_of_inserts_minus_deletes_stays(rows: list[Change]) -> None:
     assert bag_of([net_changes(batch_of(rows))]) == net_of(rows)
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None)
 @given(changes, st.lists(st.integers(0, 14), max_size=4), st.booleans())
 def test_the_operator_gives_it_once_an_instant_is_over(
@@ -85,6 +88,7 @@ def test_the_operator_gives_it_once_an_instant_is_over(
         assert order == sorted(order)
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None)
 @given(changes, st.lists(st.integers(0, 14), max_size=4))
 def test_an_instant_may_be_cut_anywhere(rows: list[Change], cuts: list[int]) -> None:
@@ -98,9 +102,8 @@ def test_an_instant_may_be_cut_anywhere(rows: list[Change], cuts: list[int]) -> 
 
 def test_a_group_that_stays_above_its_threshold_does_not_change() -> None:
     """Counts of 3 and 4 look alike where the answer shows the key alone."""
-    session = windrow.Session()
-    session.stream("a", pa.table({"ts": [0, 0, 0, 1, 2], "k": ["x"] * 5}), time="ts")
-    changes = session.sql("SELECT k FROM a [RANGE 9] GROUP BY k HAVING COUNT(*) > 2").to_arrow()
+    w = session({"a": {"ts": [0, 0, 0, 1, 2], "k": ["x"] * 5}}, time="ts")
+    changes = w.sql("SELECT k FROM a [RANGE 9] GROUP BY k HAVING COUNT(*) > 2").to_arrow()
     assert changes.to_pylist() == [
         {"k": "x", "_change_type": "insert", "_event_time": 0},
         {"k": "x", "_change_type": "delete", "_event_time": 10},

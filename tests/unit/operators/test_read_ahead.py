@@ -5,11 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.operators.feeds.read_ahead import ReadAhead
 from windrow.schema import MIN_TICK
+
+pytestmark = pytest.mark.law
 
 TIMES = st.lists(st.one_of(st.integers(-3, 9), st.just(MIN_TICK)), max_size=14)
 

@@ -138,6 +138,7 @@ def test_the_state_of_another_operator_is_refused():
         operator_of("union").restore(Snapshot("sliding-aggregate", {}))
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("kind", ["distinct", "except all"])
 def test_a_change_costs_the_same_however_much_the_window_holds(kind):
     work = []

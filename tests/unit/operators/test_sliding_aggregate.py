@@ -169,6 +169,7 @@ def test_the_groups_are_stored_anew_only_when_they_changed():
     assert operator.snapshot().buffers["groups"] == ()
 
 
+@pytest.mark.law
 def test_equal_states_are_stored_as_equal_bytes_whatever_came_before():
     plain = operator_of(("store",), [("sum", "double")])
     list(plain.push([sales([(5, "north", 0.75)], window=9)]))

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from plans import expr
+from sessions import session
 
 import windrow
 from windrow.errors import DataError
@@ -143,11 +144,9 @@ def test_a_sum_that_leaves_its_type_has_a_verdict(operator, type_, shift):
 
 def test_a_distance_of_whole_numbers_that_overflows_has_a_verdict():
     rows = pa.table({"x": pa.array([-2_000_000_000, 2_000_000_000, 7], pa.int32()), "ts": range(3)})
-    session = windrow.Session()
-    for name in "ab":
-        session.stream(name, rows, time="ts")
+    w = session(dict.fromkeys("ab", rows), time="ts")
     query = "SELECT a.x, b.x AS y FROM a, b WHERE abs(a.x - b.x) <= 5 WINDOW = 5"
-    found = session.sql(query, algorithm="bew-nested-loop").to_arrow()
+    found = w.sql(query, algorithm="bew-nested-loop").to_arrow()
     assert sorted(found["x"].to_pylist()) == [-2_000_000_000, 7, 2_000_000_000]
     assert found["x"] == found["y"]
 
@@ -182,10 +181,8 @@ def test_candidates_are_tested_in_blocks_of_bounded_size_whatever_the_fan_out(mo
 
 
 def test_a_third_input_is_only_joined_to_what_the_first_predicate_leaves():
-    session = windrow.Session()
-    for name in "abc":
-        session.stream(name, pa.table({"ts": [0] * 50, "x": range(50)}), time="ts")
-    result = session.sql(
+    w = session({name: {"ts": [0] * 50, "x": range(50)} for name in "abc"}, time="ts")
+    result = w.sql(
         "SELECT a.x FROM a, b, c WHERE a.x + 48 < b.x AND b.x = c.x WINDOW = 0",
         algorithm="bew-nested-loop",
     )

@@ -97,6 +97,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(ROWS)
 def test_rows_are_sorted_by_time_then_by_column_after_column(rows):

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from cases.tape import drawn
 from hypothesis import given, settings
+from sessions import session
 
 import windrow
 from windrow.errors import PlanError
@@ -66,6 +67,7 @@ def told_plainly(rows: list[Change]) -> list[tuple[str, int, str | None, int]]:
     return found
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None)
 @given(drawn(draw_changes, 64))
 def test_pairs_of_one_key_and_instant_are_updates_however_batches_are_cut(case) -> None:
@@ -77,15 +79,13 @@ def test_pairs_of_one_key_and_instant_are_updates_however_batches_are_cut(case) 
     assert told([*found, *output.settle()]) == told_plainly(rows)
 
 
-def session() -> windrow.Session:
-    found = windrow.Session()
+def one_stream() -> windrow.Session:
     rows = {"ts": [0, 0, 1, 12], "k": ["x", "y", "x", "x"], "v": [1, 1, 2, 5]}
-    found.stream("a", pa.table(rows), time="ts")
-    return found
+    return session({"a": pa.table(rows)}, time="ts")
 
 
 def changes(sql: str, **options: object) -> list[tuple[object, ...]]:
-    table = session().sql(sql, **options).to_arrow()
+    table = one_stream().sql(sql, **options).to_arrow()
     names = [name for name in table.column_names if not name.startswith("_")]
     columns = [table[name].to_pylist() for name in ("_change_type", *names, "_event_time")]
     return list(zip(*columns, strict=True))
@@ -129,13 +129,13 @@ def test_a_row_that_having_lets_in_is_inserted() -> None:
 def test_a_key_without_anything_that_changes_beside_it_is_never_updated() -> None:
     sql = "SELECT k FROM a [RANGE 9] GROUP BY k HAVING COUNT(*) > 0"
     assert changes(sql, updates=True) == changes(sql)
-    text = session().explain(sql, updates=True)
+    text = one_stream().explain(sql, updates=True)
     assert "no updates: nothing but all columns of a row tells it apart from others" in text
 
 
 def test_an_answer_that_takes_nothing_back_has_no_updates() -> None:
     with pytest.raises(PlanError) as refused:
-        session().sql("SELECT /*+ updates(true) */ k FROM a")
+        one_stream().sql("SELECT /*+ updates(true) */ k FROM a")
     assert str(refused.value) == (
         "PlanError[no-updates]: updates are asked for, but rows of the answer are never taken back\n"
         "  1 | SELECT /*+ updates(true) */ k FROM a\n"
@@ -148,7 +148,7 @@ def test_an_answer_that_takes_nothing_back_has_no_updates() -> None:
 @pytest.mark.parametrize("value", [1, "true", None])
 def test_a_value_that_is_neither_true_nor_false_is_refused(value: object) -> None:
     with pytest.raises(PlanError) as refused:
-        session().sql("SELECT COUNT(*) AS n FROM a [RANGE 9]", updates=value)
+        one_stream().sql("SELECT COUNT(*) AS n FROM a [RANGE 9]", updates=value)
     assert str(refused.value) == (
         f"PlanError[bad-option]: updates = {value!r} says neither yes nor no\n"
         "  hint: true (a delete and an insert of one key at one instant are an update) or false"

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ def check(words, is_candidate, expected, limit):
             assert np.sign(code - other_code) == (one > other) - (one < other)
 
 
+@pytest.mark.law
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(UNITS, UNITS), max_size=6), SCALES, SCALES, LIMITS)
 def test_distances_are_exact_whatever_the_scales(pairs, scale, other_scale, limit):
@@ -65,6 +67,7 @@ def test_distances_are_exact_whatever_the_scales(pairs, scale, other_scale, limi
         assert all(np.array_equal(a, b) for a, b in zip(whole, as_decimals, strict=True))
 
 
+@pytest.mark.law
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(UNITS, max_size=6), SCALES, st.one_of(st.none(), st.integers(-3, 3)))
 def test_so_are_numbers_below_zero_and_their_limits(units, scale, limit):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from sessions import session
 
 from windrow import Session
 from windrow.errors import BindError, PlanError
@@ -28,28 +29,26 @@ THREE = "SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 50"
 BAND = "SELECT a.x FROM a, b WHERE abs(a.x - b.x) < 1 WINDOW = 20000"
 
 
-def session(rows=4_000, span=100_000, values=1_000, **hints: Any):
+def drawn_streams(rows=4_000, span=100_000, values=1_000, **hints: Any):
     rng = np.random.default_rng(5)
-    found = Session()
-    for name in "abc":
-        table = pa.table(
-            {
+    return session(
+        {
+            name: {
                 "k": rng.integers(0, 40, rows),
                 "x": rng.integers(0, values, rows),
                 "at": np.sort(rng.integers(0, span, rows)),
             }
-        )
-        found.stream(name, table, time="at", **hints)
-    return found
+            for name in "abc"
+        },
+        time="at",
+        **hints,
+    )
 
 
 def streaming(**hints: Any):
     """Streams of which nothing but their hints is known."""
-    found = Session()
     columns = pa.schema([("k", pa.int64()), ("x", pa.int64()), ("at", pa.timestamp("us"))])
-    for name in "abc":
-        found.stream(name, iter(()), time="at", schema=columns, **hints)
-    return found
+    return session({name: iter(()) for name in "abc"}, time="at", schema=columns, **hints)
 
 
 def clique(rates, window, keys=None, tests=()):
@@ -79,22 +78,22 @@ def test_new_tuples_meet_first_the_stream_that_leaves_fewest_combinations():
 
 
 def test_numbers_of_a_table_are_counted_and_say_so():
-    text = session().explain(KEYED)
+    text = drawn_streams().explain(KEYED)
     assert "rate(a) = 0.04 per tick (all 4,000 rows)" in text
     assert "keys(a.k) = 40 (all 4,000 rows)" in text
 
 
 def test_a_large_table_is_sampled():
     rng = np.random.default_rng(1)
-    w = Session()
-    for name in "ab":
-        at = np.arange(150_000)
-        w.stream(name, pa.table({"k": rng.integers(0, 70, 150_000), "at": at}), time="at")
+    w = session(
+        {name: {"k": rng.integers(0, 70, 150_000), "at": np.arange(150_000)} for name in "ab"},
+        time="at",
+    )
     assert "keys(a.k) = 70 (sample of 100,000 rows)" in w.explain(KEYED)
 
 
 def test_hints_go_before_what_the_data_says():
-    text = session(rate=2, distinct={"k": 7}).explain(KEYED)
+    text = drawn_streams(rate=2, distinct={"k": 7}).explain(KEYED)
     assert "rate(a) = 2 per tick (hint)" in text
     assert "keys(b.k) = 7 (hint)" in text
 
@@ -125,10 +124,10 @@ def test_what_is_no_rate_is_refused(rate):
 
 @pytest.mark.parametrize("order", ["a, b", "b, a"])
 def test_two_streams_have_one_order_that_no_name_mentions(order):
-    text = session().explain(KEYED, order=order)
+    text = drawn_streams().explain(KEYED, order=order)
     assert "bew-hash: " in text
     assert ", order" not in text
-    assert f", order {order}" in session().explain(KEYED, order=order, algorithm="hw")
+    assert f", order {order}" in drawn_streams().explain(KEYED, order=order, algorithm="hw")
 
 
 def test_the_greatest_rate_has_a_cost():
@@ -145,7 +144,7 @@ def test_what_is_no_number_of_values_is_refused(number):
 
 def test_a_rate_needs_a_time_that_knows_its_unit():
     with pytest.raises(BindError, match="bigint, which has no second"):
-        session(rate="5 per second")
+        drawn_streams(rate="5 per second")
 
 
 def test_distinct_names_columns_and_counts_them():
@@ -156,7 +155,7 @@ def test_distinct_names_columns_and_counts_them():
 
 
 def test_every_plan_that_is_rejected_has_its_cost():
-    text = session().explain(KEYED)
+    text = drawn_streams().explain(KEYED)
     rejected = text.split("rejected", 1)[1]
     for name in ("few-hash", "hw", "hash/hash"):
         assert re.search(rf"{name}: [\d.,]+ (s|ms|us|ns)", rejected), name
@@ -170,10 +169,10 @@ def cheap_sweeps(monkeypatch):
         monkeypatch.setitem(kernels.KERNELS, name, cost)
 
 
-@pytest.mark.laws  # it compiles few
+@pytest.mark.slow  # it compiles few
 @pytest.mark.usefixtures("cheap_sweeps")
 def test_where_all_rows_are_there_few_is_taken_if_it_costs_least():
-    w = session()
+    w = drawn_streams()
     text = w.explain(KEYED)
     assert re.search(r"cost +few-(hash|nested-loop): ", text)
     assert "algorithm   FEW" in text
@@ -194,21 +193,21 @@ def test_where_rows_are_still_to_come_few_is_rejected_for_it_answers_later():
 
 @pytest.mark.usefixtures("cheap_sweeps")
 def test_one_stream_that_goes_on_keeps_few_from_being_taken():
-    w = session()
+    w = drawn_streams()
     rows = pa.table({"k": [1], "x": [1], "at": [0]})
     w.stream("b", rows.to_batches(), time="at", rate=0.04, distinct={"k": 40})
     assert not re.search(r"cost +few", w.explain(KEYED))
 
 
 def test_a_narrow_band_over_wide_windows_is_answered_by_trees():
-    text = session().explain(BAND)
+    text = drawn_streams().explain(BAND)
     assert "algorithm   Asymmetric, " in text
     assert "tree" in text.split("algorithm", 1)[1].split("\n")[0]
     assert "why         of all plans that could run it costs least" in text
 
 
 def test_a_band_that_nearly_all_pass_is_scanned():
-    text = session(values=2).explain(BAND.replace("< 1", "< 5"))
+    text = drawn_streams(values=2).explain(BAND.replace("< 1", "< 5"))
     assert "algorithm   BEW, nested loop" in text
 
 
@@ -220,7 +219,7 @@ def test_nothing_is_changed_by_numbers_that_are_assumed():
 
 
 def test_a_user_may_force_any_plan():
-    w = session()
+    w = drawn_streams()
     assert "algorithm   BEW, nested loop" in w.explain(BAND, algorithm="bew")
     assert "Asymmetric, buffer/ttree" in w.explain(BAND, structure="buffer/ttree")
     text = w.explain(THREE, order="C, b, a")
@@ -231,22 +230,22 @@ def test_a_user_may_force_any_plan():
 
 def test_an_order_may_be_given_for_the_tuples_of_each_stream():
     order = "b: c, a; a: b, c; c: a, b"
-    text = session().explain(THREE, order=order)
+    text = drawn_streams().explain(THREE, order=order)
     for line in ("a new a meets b, then c", "a new b meets c, then a", "a new c meets a, then b"):
         assert line in text
     assert "cost        bew-hash, order a: b, c; b: c, a; c: a, b: " in text
 
 
 def test_a_pipeline_takes_its_streams_in_the_order_asked_for():
-    text = session().explain(THREE, order="c, a, b", algorithm="hw")
+    text = drawn_streams().explain(THREE, order="c, a, b", algorithm="hw")
     assert "pipeline    c with a, then b" in text
     assert "cost        hw, order c, a, b: " in text
     with pytest.raises(PlanError, match="gives each stream an order of its own"):
-        session().explain(THREE, order="a: c, b; b: c, a; c: a, b", algorithm="nlw")
+        drawn_streams().explain(THREE, order="a: c, b; b: c, a; c: a, b", algorithm="nlw")
 
 
 def test_structures_that_are_not_named_are_chosen_by_cost():
-    text = session().explain(BAND, algorithm="asymmetric")
+    text = drawn_streams().explain(BAND, algorithm="asymmetric")
     assert "of all pairs of structures they cost least" in text
     assert "tree" in text.split("algorithm", 1)[1].split("\n")[0]
 
@@ -256,32 +255,32 @@ def test_structures_that_are_not_named_are_chosen_by_cost():
 )
 def test_an_order_lists_streams(order):
     with pytest.raises(PlanError, match="bad-order"):
-        session().explain(KEYED, order=order)
+        drawn_streams().explain(KEYED, order=order)
 
 
 def test_an_order_of_other_streams_is_refused():
     for order in ("a, c", "a, b, c", "a: b; c: a", "a: b; b: c"):
         with pytest.raises(PlanError, match="does not name the streams of the join of a, b"):
-            session().explain(KEYED, order=order)
+            drawn_streams().explain(KEYED, order=order)
 
 
 def test_an_order_is_for_the_algorithm_that_has_one():
     with pytest.raises(PlanError, match="the algorithm few has no order to choose"):
-        session().explain(KEYED, order="b, a", algorithm="few")
+        drawn_streams().explain(KEYED, order="b, a", algorithm="few")
 
 
 def test_an_order_can_be_a_hint():
-    text = session().explain(THREE.replace("SELECT", "SELECT /*+ order(c, b, a) */"))
+    text = drawn_streams().explain(THREE.replace("SELECT", "SELECT /*+ order(c, b, a) */"))
     assert "cost        bew-hash, order c, b, a: " in text
 
 
 def test_a_bound_on_memory_leaves_the_plan_as_it_is():
-    assert "algorithm   BEW, nested loop" in session().explain(BAND, memory="64 MB")
+    assert "algorithm   BEW, nested loop" in drawn_streams().explain(BAND, memory="64 MB")
 
 
 def test_the_rate_of_a_filtered_stream_is_that_of_the_rows_that_pass():
     query = KEYED.replace("WINDOW", "AND a.x % 4 = 1 AND a.x > 5 WINDOW")
-    text = session().explain(query)
+    text = drawn_streams().explain(query)
     assert re.search(r"\(all 4,000 rows, of which 0.2[3-7] pass: sample of 4,000 rows\)", text)
     query = query.replace("50", "INTERVAL '5' SECONDS")
     assert "(hint, of which 0.11 pass: assumed)" in streaming(rate=5).explain(query)
@@ -290,18 +289,18 @@ def test_the_rate_of_a_filtered_stream_is_that_of_the_rows_that_pass():
 def test_the_share_of_a_condition_that_is_no_band_is_sampled():
     query = KEYED.replace("WINDOW", "AND (a.x + b.x) % 10 = 3 WINDOW")
     found = re.search(
-        r"share\(.*\) = ([\d.]+) \(sample of 10,000 combinations\)", session().explain(query)
+        r"share\(.*\) = ([\d.]+) \(sample of 10,000 combinations\)", drawn_streams().explain(query)
     )
     assert float(found[1]) == pytest.approx(0.1, abs=0.015)
 
 
 def test_a_condition_that_fails_for_a_value_is_assumed():
     query = KEYED.replace("WINDOW", "AND a.x / (b.x - b.x) > 2 WINDOW")
-    assert re.search(r"share\(.*\) = 0.33 \(assumed\)", session().explain(query))
+    assert re.search(r"share\(.*\) = 0.33 \(assumed\)", drawn_streams().explain(query))
 
 
 def test_functions_are_not_called_to_plan():
-    w = session()
+    w = drawn_streams()
     w.function("fails", lambda x: x / 0, arguments=["bigint"])
     text = w.explain(KEYED.replace("WINDOW", "AND fails(a.x + b.x) WINDOW"))
     assert "share(fails(a.x + b.x)) = 0.33 (assumed)" in text
@@ -321,7 +320,7 @@ KINDS = {
 
 @pytest.mark.parametrize("query", KINDS.values(), ids=KINDS)
 def test_every_kind_of_join_is_estimated(query):
-    w = session()
+    w = drawn_streams()
     text = w.explain(query)
     output = float(re.search(r"output +([\d.,]+) per tick", text)[1])
     assert output * 100_000 == pytest.approx(w.sql(query).to_arrow().num_rows, rel=0.15)
@@ -335,7 +334,7 @@ def test_what_comes_out_of_a_bestmatch_join_is_not_estimated():
         " ON a.at MINDIST b.at WHERE a.k = b.k AND abs(a.at - b.at) <= 5) d, c"
         " WHERE d.k = c.k WINDOW = 10"
     )
-    text = session().explain(query)
+    text = drawn_streams().explain(query)
     assert "cost        not estimated: how many rows d has, nothing tells beforehand" in text
 
 
@@ -370,7 +369,7 @@ def test_the_output_of_a_join_below_is_the_rate_above():
         "SELECT d.k FROM (SELECT a.k AS k, a.at AS at FROM a, b WHERE a.k = b.k WINDOW = 50) d, c "
         "WHERE d.k = c.k WINDOW = 10"
     )
-    assert "rate(d) = 0.004 per tick (estimate by all 4,000 rows)" in session().explain(query)
+    assert "rate(d) = 0.004 per tick (estimate by all 4,000 rows)" in drawn_streams().explain(query)
 
 
 def by_order(rows: int = 3_000) -> Session:

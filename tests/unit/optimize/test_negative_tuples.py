@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from plans import plans_of
+from sessions import session
 
 import windrow
 from windrow.optimize.rules.negative_tuples import with_negative_tuples
@@ -25,11 +26,9 @@ from windrow.run.spark.fingerprint import about, fingerprint
 JOIN = "a [RANGE 10], b [RANGE 5] WHERE a.k = b.k"
 
 
-def session() -> windrow.Session:
-    made = windrow.Session()
+def streams_feed_and_table() -> windrow.Session:
     data = pa.table({"k": [1, 2], "x": [1, 2], "y": [1.0, 2.0], "ts": [1, 5]})
-    for name in ("a", "b"):
-        made.stream(name, data, time="ts")
+    made = session(dict.fromkeys(("a", "b"), data), time="ts")
     made.stream(
         "feed",
         data.append_column("change", pa.array(["insert", "insert"])),
@@ -41,7 +40,7 @@ def session() -> windrow.Session:
 
 
 def planned(sql: str, **options: str) -> PhysicalQuery:
-    return plans_of(session(), sql, options)[1]
+    return plans_of(streams_feed_and_table(), sql, options)[1]
 
 
 def rewritten(sql: str, **options: str) -> PhysicalNode:
@@ -170,7 +169,7 @@ def test_every_stage_is_named_spread_and_told_apart():
 
 
 def test_explain_says_what_expires_rows_and_what_it_holds():
-    made = session()
+    made = streams_feed_and_table()
     logical, physical = plans_of(made, "SELECT SUM(x) AS s FROM a [RANGE 10] WHERE x > 1")
     text = explain(logical, _by_negatives(physical))
     assert "state       one accumulator row\n" in text

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from plans import plans_of
+from sessions import session
 
-from windrow import Session
 from windrow.optimize.choose.plans import REFERENCE_MACHINE
 from windrow.optimize.cost import kernels
 from windrow.optimize.planner import QueryPlanner
@@ -48,14 +48,12 @@ class Seen:
 
 
 def join(sql: str, **hints: Any):
-    session = Session()
-    for name in "abc":
-        session.stream(name, iter(()), time="at", schema=COLUMNS, **hints)
-    query, physical = plans_of(session, sql)
+    w = session({name: iter(()) for name in "abc"}, time="at", schema=COLUMNS, **hints)
+    query, physical = plans_of(w, sql)
     node = physical.root
     while not hasattr(node, "classes"):
         node = node.input
-    said = {name: info.statistics for name, info in session._catalog.items()}
+    said = {name: info.statistics for name, info in w._catalog.items()}
     return node, QueryPlanner(query, Options(), Options(), said, REFERENCE_MACHINE)
 
 

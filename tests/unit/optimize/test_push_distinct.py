@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from golden.catalog import CATALOG
+from sessions import session
 
-import windrow
 from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.planner import optimize
 from windrow.physical.nodes.base import PhysicalNode
@@ -38,14 +38,14 @@ def set_operations(sql: str, **options: str) -> list[SetOp]:
     return found
 
 
-def test_it_goes_below_for_every_input_that_it_shrinks():
+def test_distinct_goes_below_a_join_for_every_input_that_it_shrinks():
     other = "rare r [RANGE INTERVAL '9' HOURS]"
     sql = f"SELECT DISTINCT f.k FROM {FAST}, {other} WHERE f.k = r.k"
     assert [len(each.place) for each in set_operations(sql)] == [0, 1, 1]
 
 
 @pytest.mark.parametrize("kind", ["UNION", "EXCEPT", "INTERSECT"])
-def test_it_goes_below_joins_under_operations_on_sets(kind):
+def test_distinct_goes_below_joins_under_operations_on_sets(kind):
     joined = f"SELECT f.k FROM {FAST}, slow s [RANGE INTERVAL '5' SECONDS] WHERE f.k = s.k"
     sql = f"{joined} {kind} SELECT k FROM rare [RANGE INTERVAL '1' HOUR]"
     assert [each.kind for each in set_operations(sql)] == [kind.lower(), "distinct"]
@@ -71,13 +71,13 @@ def test_it_goes_below_joins_under_operations_on_sets(kind):
         " WHERE a.k = b.k",
     ],
 )
-def test_it_stays_where_copies_times_or_unknown_numbers_count(sql):
+def test_distinct_stays_where_copies_times_or_unknown_numbers_count(sql):
     assert (
         sum("pushed below" in line[:12] for each in set_operations(sql) for line in each.place) == 0
     )
 
 
-def test_it_goes_below_for_a_union_all_of_streams_that_it_shrinks():
+def test_distinct_goes_below_for_a_union_all_of_streams_that_it_shrinks():
     both = f"(SELECT f.k FROM {FAST} UNION ALL SELECT f.k FROM {FAST}) u"
     sql = f"SELECT DISTINCT u.k FROM {both}, slow s [RANGE INTERVAL '5' SECONDS] WHERE u.k = s.k"
     _, pushed = set_operations(sql)
@@ -87,17 +87,19 @@ def test_it_goes_below_for_a_union_all_of_streams_that_it_shrinks():
 @pytest.fixture
 def tables():
     """A session with two tables: five different keys in a thousand rows each."""
-    session = windrow.Session()
-    for step, name in ((7, "a"), (3, "b")):
-        keys = [at * step % 5 for at in range(1_000)]
-        session.stream(name, pa.table({"k": keys, "at": range(1_000)}), time="at")
-    return session
+    return session(
+        {
+            name: {"k": [at * step % 5 for at in range(1_000)], "at": range(1_000)}
+            for step, name in ((7, "a"), (3, "b"))
+        },
+        time="at",
+    )
 
 
 OF_TABLES = "SELECT DISTINCT a.k FROM a [RANGE 200], b [RANGE 100] WHERE a.k = b.k"
 
 
-def test_it_goes_below_by_what_tables_show_and_stays_there_when_planned_again(tables):
+def test_distinct_goes_below_by_what_tables_show_and_stays_there_when_planned_again(tables):
     said = "5 of 200 rows alive are different (equation 1; all 1,000 rows)"
     assert said in tables.explain(OF_TABLES)
     result = tables.sql(OF_TABLES)
@@ -105,18 +107,21 @@ def test_it_goes_below_by_what_tables_show_and_stays_there_when_planned_again(ta
     assert said in result.explain()
 
 
-def test_it_does_not_go_by_what_the_batches_of_a_stream_show():
-    session = windrow.Session()
-    for name in ("a", "b"):
-        batches = [pa.table({"k": [1] * 100, "at": [at] * 100}) for at in range(50)]
-        session.stream(name, batches, time="at")
-    result = session.sql(OF_TABLES)
+def test_distinct_does_not_go_by_what_the_batches_of_a_stream_show():
+    w = session(
+        {
+            name: [pa.table({"k": [1] * 20, "at": [at] * 20}) for at in range(50)]
+            for name in ("a", "b")
+        },
+        time="at",
+    )
+    result = w.sql(OF_TABLES)
     result.to_arrow()
     assert "for a: rate= and distinct= are not given" in result.explain()
 
 
 @pytest.mark.parametrize("asked", [{"algorithm": "few"}, {"order": "s, f"}, {"memory": "1 GB"}])
-def test_it_leaves_a_plan_or_a_bound_that_was_asked_for(asked):
+def test_distinct_leaves_a_plan_or_a_bound_that_was_asked_for(asked):
     sql = f"SELECT DISTINCT f.k FROM {FAST}, slow s [RANGE INTERVAL '5' SECONDS] WHERE f.k = s.k"
     assert len(set_operations(sql)) == 2
     assert len(set_operations(sql, **asked)) == 1
@@ -132,7 +137,7 @@ def test_a_join_by_trees_becomes_one_of_what_is_alive():
     assert (join.algorithm, join.method, join.structures) == ("bew", "nested-loop", ())
 
 
-def test_it_says_which_column_may_hold_a_negative_zero():
+def test_distinct_says_which_column_may_hold_a_negative_zero():
     sql = (
         "SELECT DISTINCT s.price FROM sales s [RANGE INTERVAL '1' HOUR], returns r"
         " [RANGE INTERVAL '1' HOUR] WHERE s.item = r.item"

@@ -19,6 +19,8 @@ from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.plan.windows import Bound
 
+pytestmark = pytest.mark.law
+
 COLUMNS = ("k", "x", "y")
 
 

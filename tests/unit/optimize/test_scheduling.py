@@ -7,6 +7,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 from plans import planned
+from sessions import session
 
 import windrow
 from windrow.optimize.choose.scheduling import Load
@@ -21,22 +22,21 @@ PLAIN = "SELECT l.x FROM a l, b r WHERE l.x = r.x WINDOW = 5"
 
 
 @pytest.fixture
-def session():
-    session = windrow.Session()
-    for name in ("a", "b"):
-        session.stream(name, pa.table({"x": [1], "at": [1]}), time="at")
-    return session
+def two_streams():
+    return session({name: {"x": [1], "at": [1]} for name in ("a", "b")}, time="at")
 
 
-def load_of(session, sql):
-    return Load.of(planned(session, sql).root)
+def load_of(w, sql):
+    return Load.of(planned(w, sql).root)
 
 
-def test_the_load_counts_operators_above_each_other_and_windows_that_differ(session):
-    assert load_of(session, ONE) == Load(operators=1, windows=1)
-    assert load_of(session, SEVERAL) == Load(operators=2, windows=2)
-    assert load_of(session, SEVERAL.replace("9", "5")) == Load(operators=2, windows=1)
-    assert load_of(session, SEVERAL.replace("RANGE 9", "ROWS 5")) == Load(operators=3, windows=2)
+def test_the_load_counts_operators_above_each_other_and_windows_that_differ(two_streams):
+    assert load_of(two_streams, ONE) == Load(operators=1, windows=1)
+    assert load_of(two_streams, SEVERAL) == Load(operators=2, windows=2)
+    assert load_of(two_streams, SEVERAL.replace("9", "5")) == Load(operators=2, windows=1)
+    assert load_of(two_streams, SEVERAL.replace("RANGE 9", "ROWS 5")) == Load(
+        operators=3, windows=2
+    )
 
 
 def hinted(different):
@@ -102,12 +102,8 @@ def most_stored(result):
 
 def test_the_choice_is_by_hints_alone_so_that_a_query_can_be_planned_again():
     table = pa.table({"x": [1] * 100, "at": range(100)})
-    session = windrow.Session()
-    for name in ("a", "b"):
-        session.stream(name, table, time="at")
-    assert "  scheduling  tpa (2 windows, and rate= and distinct= do not" in session.explain(
-        SEVERAL
-    )
+    w = session(dict.fromkeys(("a", "b"), table), time="at")
+    assert "  scheduling  tpa (2 windows, and rate= and distinct= do not" in w.explain(SEVERAL)
 
 
 @pytest.mark.parametrize(
@@ -129,18 +125,20 @@ def test_the_choice_is_by_hints_alone_so_that_a_query_can_be_planned_again():
         ),
     ],
 )
-def test_explain_says_why_and_what_the_others_would_cost(session, sql, said):
-    assert said in session.explain(sql)
-    assert session.explain(sql) == session.explain(sql, scheduling="auto")
+def test_explain_says_why_and_what_the_others_would_cost(two_streams, sql, said):
+    assert said in two_streams.explain(sql)
+    assert two_streams.explain(sql) == two_streams.explain(sql, scheduling="auto")
 
 
-def test_explain_is_silent_where_no_row_is_taken_back(session):
-    assert "scheduling" not in session.explain(PLAIN)
-    assert "scheduling  ita (asked for; changes wait" in session.explain(PLAIN, scheduling="ita")
+def test_explain_is_silent_where_no_row_is_taken_back(two_streams):
+    assert "scheduling" not in two_streams.explain(PLAIN)
+    assert "scheduling  ita (asked for; changes wait" in two_streams.explain(
+        PLAIN, scheduling="ita"
+    )
 
 
-def test_explain_claims_no_bound_where_rows_leave_with_input_alone(session):
+def test_explain_claims_no_bound_where_rows_leave_with_input_alone(two_streams):
     hinted = ONE.replace("SELECT", "SELECT /*+ scheduling(ita) */")
     said = "          state       no bound while an input brings no rows (ita), for these tell"
-    assert said in session.explain(hinted)
-    assert said not in session.explain(hinted, scheduling="tpa")
+    assert said in two_streams.explain(hinted)
+    assert said not in two_streams.explain(hinted, scheduling="tpa")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pyarrow as pa
 import pytest
 from plans import join, scan, stream
+from sessions import session
 
 import windrow
 from windrow.errors import PlanError, UnsupportedError
@@ -16,16 +16,13 @@ COUNTS = "(SELECT k, COUNT(*) AS n FROM a [RANGE 5] GROUP BY k) x"
 JOINED = f"SELECT x.k, x.n FROM {COUNTS} JOIN b [RANGE 1] ON x.k = b.k"
 
 
-def session() -> windrow.Session:
-    found = windrow.Session()
-    for name in ("a", "b"):
-        found.stream(name, pa.table({"k": [1], "ts": [1]}), time="ts")
-    return found
+def two_streams() -> windrow.Session:
+    return session({name: {"k": [1], "ts": [1]} for name in ("a", "b")}, time="ts")
 
 
 def test_algorithms_that_keep_tuples_for_their_window_are_refused() -> None:
     with pytest.raises(UnsupportedError) as refused:
-        session().explain(JOINED, algorithm="few")
+        two_streams().explain(JOINED, algorithm="few")
     assert str(refused.value) == (
         "UnsupportedError[unsupported-algorithm-of-snapshot-join]: the algorithm few does not run"
         " the join of x and b\n"
@@ -48,7 +45,7 @@ def test_algorithms_that_keep_tuples_for_their_window_are_refused() -> None:
 )
 def test_what_takes_rows_back_is_not_shed(sql: str, what: str) -> None:
     with pytest.raises(UnsupportedError, match=f"is set, and the query has {what}\n"):
-        session().explain(sql, memory="100 tuples", on_memory="shed")
+        two_streams().explain(sql, memory="100 tuples", on_memory="shed")
 
 
 def test_every_input_of_a_plan_must_end() -> None:

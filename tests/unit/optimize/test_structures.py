@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from plans import plans_of
+from sessions import session
 
 from windrow import Session
 from windrow.errors import PlanError, UnsupportedError
@@ -19,16 +20,13 @@ JOIN = "SELECT a.x, b.x AS y FROM a, b WHERE {} WINDOW = 5"
 
 
 @pytest.fixture(scope="module")
-def session() -> Session:
-    made = Session()
+def three_streams() -> Session:
     table = pa.table({name: pa.array([], pa.int64()) for name in ("ts", "k", "x")})
-    for name in "abc":
-        made.stream(name, table, time="ts")
-    return made
+    return session(dict.fromkeys("abc", table), time="ts")
 
 
-def planned(session: Session, where: str, **options: str | int) -> TimeJoin:
-    physical = plans_of(session, JOIN.format(where), options)[1]
+def planned(w: Session, where: str, **options: str | int) -> TimeJoin:
+    physical = plans_of(w, JOIN.format(where), options)[1]
     root = physical.root
     while isinstance(root, ProjectRows):
         root = root.input
@@ -48,16 +46,16 @@ def planned(session: Session, where: str, **options: str | int) -> TimeJoin:
     ],
 )
 def test_the_structures_follow_the_conditions_unless_the_user_says_otherwise(
-    session, where, structures
+    three_streams, where, structures
 ):
-    assert planned(session, where, algorithm="asymmetric").structures == structures
+    assert planned(three_streams, where, algorithm="asymmetric").structures == structures
 
 
-def test_a_structure_alone_asks_for_the_algorithm(session):
-    node = planned(session, "a.k = b.k", structure="Hash / TTREE")
+def test_a_structure_alone_asks_for_the_algorithm(three_streams):
+    node = planned(three_streams, "a.k = b.k", structure="Hash / TTREE")
     assert (node.algorithm, node.structures) == ("asymmetric", ("hash", "ttree"))
     hinted = JOIN.replace("SELECT", "SELECT /*+ structure = btree/buffer */").format("a.k = b.k")
-    physical = plans_of(session, hinted)[1]
+    physical = plans_of(three_streams, hinted)[1]
     assert physical.root.input.structures == ("btree", "buffer")
 
 
@@ -75,10 +73,8 @@ def test_a_structure_alone_asks_for_the_algorithm(session):
 def test_a_band_without_an_equality_is_answered_by_trees_though_nothing_is_known_of_rates(
     where, structures
 ):
-    made = Session()
     columns = pa.schema([(name, pa.int64()) for name in ("ts", "k", "x")])
-    for name in "ab":
-        made.stream(name, iter(()), time="ts", schema=columns)
+    made = session({name: iter(()) for name in "ab"}, time="ts", schema=columns)
     node = planned(made, where)
     assert node.structures == structures
     assert planned(made, where, memory="1 GB").structures == ()
@@ -88,19 +84,19 @@ def test_a_band_without_an_equality_is_answered_by_trees_though_nothing_is_known
         assert f"why         {reason} allows" in made.explain(JOIN.format(where))
 
 
-def test_other_algorithms_have_no_structures(session):
-    assert planned(session, "a.k = b.k").structures == ()
+def test_other_algorithms_have_no_structures(three_streams):
+    assert planned(three_streams, "a.k = b.k").structures == ()
 
 
-def refused(session: Session, sql: str, **options: object) -> str:
+def refused(w: Session, sql: str, **options: object) -> str:
     with pytest.raises((PlanError, UnsupportedError)) as caught:
-        session.sql(sql, **options)
+        w.sql(sql, **options)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["hash", "hash/tree", "hash/ttree/btree", "", "/"])
-def test_what_does_not_name_two_structures_is_refused(session, text):
-    assert refused(session, JOIN.format("a.k = b.k"), structure=text or "/").splitlines() == [
+def test_what_does_not_name_two_structures_is_refused(three_streams, text):
+    assert refused(three_streams, JOIN.format("a.k = b.k"), structure=text or "/").splitlines() == [
         f"PlanError[unknown-structure]: structure = {text or '/'!r} does not say in what the two"
         " windows are kept",
         "  hint: two of buffer, hash, btree, ttree, the first stream's and the second's:"
@@ -108,16 +104,18 @@ def test_what_does_not_name_two_structures_is_refused(session, text):
     ]
 
 
-def test_a_bad_hint_is_shown_in_its_place(session):
+def test_a_bad_hint_is_shown_in_its_place(three_streams):
     sql = "SELECT /*+ structure(heap/hash) */ a.x FROM a, b WHERE a.k = b.k WINDOW = 5"
-    assert refused(session, sql).splitlines()[1:3] == [
+    assert refused(three_streams, sql).splitlines()[1:3] == [
         f"  1 | {sql}",
         f"    | {' ' * 11}{'^' * len('structure(heap/hash)')}",
     ]
 
 
-def test_a_hash_without_an_equality_is_refused(session):
-    assert refused(session, JOIN.format("a.x < b.x"), structure="ttree/hash").splitlines() == [
+def test_a_hash_without_an_equality_is_refused(three_streams):
+    assert refused(
+        three_streams, JOIN.format("a.x < b.x"), structure="ttree/hash"
+    ).splitlines() == [
         "PlanError[no-key-to-hash]: the window of b cannot be a hash: the join of a, b has no"
         " equality",
         "  1 | SELECT a.x, b.x AS y FROM a, b WHERE a.x < b.x WINDOW = 5",
@@ -126,63 +124,61 @@ def test_a_hash_without_an_equality_is_refused(session):
     ]
 
 
-def test_a_tree_that_nothing_asks_is_refused(session):
-    text = refused(session, JOIN.format("a.k <> b.k"), structure="buffer/btree")
+def test_a_tree_that_nothing_asks_is_refused(three_streams):
+    text = refused(three_streams, JOIN.format("a.k <> b.k"), structure="buffer/btree")
     assert text.startswith(
         "PlanError[no-key-to-order]: the window of b cannot be a btree: nothing in the join of a,"
         " b asks for a range of keys"
     )
 
 
-def test_structures_are_for_two_streams(session):
+def test_structures_are_for_two_streams(three_streams):
     sql = "SELECT a.x FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 5"
-    text = refused(session, sql, structure="hash/hash")
+    text = refused(three_streams, sql, structure="hash/hash")
     assert text.startswith(
         "PlanError[too-many-streams]: the algorithm asymmetric does not join 3 streams: a, b, c"
     )
 
 
-def test_structures_are_for_inner_joins(session):
+def test_structures_are_for_inner_joins(three_streams):
     sql = "SELECT a.x FROM a LEFT JOIN b ON a.k = b.k WINDOW = 5"
-    text = refused(session, sql, structure="hash/hash")
+    text = refused(three_streams, sql, structure="hash/hash")
     assert text.startswith("UnsupportedError[unsupported-algorithm-of-outer-join]")
 
 
-def test_structures_are_for_windows_of_time(session):
+def test_structures_are_for_windows_of_time(three_streams):
     sql = "SELECT a.x FROM a [ROWS 3], b [ROWS 3] WHERE a.k = b.k"
-    text = refused(session, sql, structure="hash/hash")
+    text = refused(three_streams, sql, structure="hash/hash")
     assert text.startswith("UnsupportedError[unsupported-algorithm-of-count-window]")
 
 
-def test_structures_beside_another_algorithm_are_refused(session):
+def test_structures_beside_another_algorithm_are_refused(three_streams):
     sql = JOIN.format("a.k = b.k")
-    text = refused(session, sql, structure="hash/hash", algorithm="few")
+    text = refused(three_streams, sql, structure="hash/hash", algorithm="few")
     assert text.startswith("PlanError[structure-of-another-algorithm]: the algorithm few has no")
 
 
-def test_buckets_and_nodes_are_as_large_as_the_user_says(session):
+def test_buckets_and_nodes_are_as_large_as_the_user_says(three_streams):
     asked = {"structure": "hash/btree", "bucket_size": 4, "node_size": 32}
-    assert planned(session, "a.k = b.k", **asked).sizes == PartSizes(4, 32)
-    text = session.explain(JOIN.format("a.k = b.k"), **asked)
+    assert planned(three_streams, "a.k = b.k", **asked).sizes == PartSizes(4, 32)
+    text = three_streams.explain(JOIN.format("a.k = b.k"), **asked)
     assert "window of a: hash with ordered buckets of 4; a new b goes through one bucket" in text
     assert "window of b: B+tree with nodes of 32; a new a finds the tuples of its key" in text
     assert "sizes asked for by bucket_size = 4, node_size = 32" in text
     hinted = "SELECT /*+ structure(ttree/ttree), node_size(7) */ a.x FROM a, b WHERE a.x < b.x"
-    physical = plans_of(session, f"{hinted} WINDOW = 5")[1]
+    physical = plans_of(three_streams, f"{hinted} WINDOW = 5")[1]
     assert physical.root.input.sizes == PartSizes(node=7)
 
 
-def test_the_structures_are_made_with_those_sizes(session):
-    node = planned(session, "a.k = b.k", structure="hash/ttree", bucket_size=4, node_size=32)
+def test_the_structures_are_made_with_those_sizes(three_streams):
+    node = planned(three_streams, "a.k = b.k", structure="hash/ttree", bucket_size=4, node_size=32)
     machine = asymmetric(node, np.array([0, 8, 16]))
     assert [int(store.numbers[SIZE]) for store in machine._stores] == [4, 32]
 
 
 def test_costs_are_those_of_the_sizes_asked_for():
-    made = Session()
     table = pa.table({"ts": np.arange(4_000), "x": np.arange(4_000) % 100})
-    for name in "ab":
-        made.stream(name, table, time="ts")
+    made = session(dict.fromkeys("ab", table), time="ts")
     costs = []
     for size in (2, 50):
         node = planned(made, "a.x = b.x", bucket_size=size)
@@ -194,17 +190,17 @@ def test_costs_are_those_of_the_sizes_asked_for():
 
 
 @pytest.mark.parametrize("size", [0, 10_001, True, "12", 2.5])
-def test_a_size_that_no_bucket_has_is_refused(session, size):
-    text = refused(session, JOIN.format("a.k = b.k"), structure="hash/hash", bucket_size=size)
+def test_a_size_that_no_bucket_has_is_refused(three_streams, size):
+    text = refused(three_streams, JOIN.format("a.k = b.k"), structure="hash/hash", bucket_size=size)
     assert text.splitlines() == [
         f"PlanError[bad-option]: bucket_size = {size!r} is no number of tuples for a bucket",
         "  hint: a whole number from 1 to 10,000",
     ]
 
 
-def test_a_node_of_two_is_refused_in_its_place(session):
+def test_a_node_of_two_is_refused_in_its_place(three_streams):
     sql = "SELECT /*+ node_size(2) */ a.x FROM a, b WHERE a.k = b.k WINDOW = 5"
-    assert refused(session, sql).splitlines() == [
+    assert refused(three_streams, sql).splitlines() == [
         "PlanError[bad-option]: node_size = 2 is no number of tuples for a node",
         f"  1 | {sql}",
         f"    | {' ' * 11}{'^' * len('node_size(2)')}",
@@ -212,8 +208,8 @@ def test_a_node_of_two_is_refused_in_its_place(session):
     ]
 
 
-def test_a_size_that_the_structures_do_not_have_is_refused(session):
-    text = refused(session, JOIN.format("a.k = b.k"), structure="hash/buffer", node_size=50)
+def test_a_size_that_the_structures_do_not_have_is_refused(three_streams):
+    text = refused(three_streams, JOIN.format("a.k = b.k"), structure="hash/buffer", node_size=50)
     assert text.splitlines() == [
         "PlanError[size-of-no-structure]: node_size = 50, but structure = 'hash/buffer' has no"
         " btree or ttree",
@@ -221,8 +217,8 @@ def test_a_size_that_the_structures_do_not_have_is_refused(session):
     ]
 
 
-def test_a_size_beside_another_algorithm_is_refused(session):
-    text = refused(session, JOIN.format("a.k = b.k"), algorithm="hw", bucket_size=5)
+def test_a_size_beside_another_algorithm_is_refused(three_streams):
+    text = refused(three_streams, JOIN.format("a.k = b.k"), algorithm="hw", bucket_size=5)
     assert text.splitlines() == [
         "PlanError[structure-of-another-algorithm]: the algorithm hw has no structure whose size"
         " to choose",
@@ -231,8 +227,10 @@ def test_a_size_beside_another_algorithm_is_refused(session):
     ]
 
 
-def test_explain_says_which_structure_serves_what_and_why(session):
-    text = session.explain(JOIN.format("a.x BETWEEN b.x - 2 AND b.x"), structure="buffer/btree")
+def test_explain_says_which_structure_serves_what_and_why(three_streams):
+    text = three_streams.explain(
+        JOIN.format("a.x BETWEEN b.x - 2 AND b.x"), structure="buffer/btree"
+    )
     assert "window of a: plain buffer; a new b goes through all of it" in text
     assert (
         "window of b: B+tree with nodes of 100; a new a finds the range of keys that"

@@ -95,7 +95,7 @@ def test_buckets_are_assumed_unless_set():
         ("fail", "the query fails"),
     ],
 )
-def test_it_says_what_happens_to_late_rows(on_late, words):
+def test_explain_says_what_happens_to_late_rows(on_late, words):
     text = explained(join(INPUTS, "a.k = b.k", *HOURS), Options(on_late=on_late))
     assert f"below the watermark as their batch begins: {words}\n" in text
 
@@ -107,7 +107,7 @@ def test_it_says_what_happens_to_late_rows(on_late, words):
         ("round robin", "round robin: each stream is asked again after all others"),
     ],
 )
-def test_it_says_in_which_order_streams_are_asked_where_that_was_chosen(polling, words):
+def test_explain_says_in_which_order_streams_are_asked_where_that_was_chosen(polling, words):
     root = join(INPUTS, "a.k = b.k", *HOURS)
     assert f"  polling     in process, {words}\n" in explained(root, Options(polling=polling))
     assert "polling" not in explained(root)
@@ -207,6 +207,7 @@ def joins(draw):
     ).root.input
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(joins())
 def test_the_probe_order_shown_is_the_one_that_the_operator_takes(node):

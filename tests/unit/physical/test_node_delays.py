@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
-
-import windrow
+from sessions import session
 
 LATE = "(SELECT a.k, a.t FROM a LEFT JOIN b ON a.k = b.k WINDOW (a, b) = 30) q"
 """Rows that trail the watermark by 30."""
@@ -21,10 +19,8 @@ LATE = "(SELECT a.k, a.t FROM a LEFT JOIN b ON a.k = b.k WINDOW (a, b) = 30) q"
     ids=["as-of", "WINDOW JOIN"],
 )
 def test_a_join_adds_its_own_delay_to_what_trails_below(query):
-    session = windrow.Session()
-    for name in "abc":
-        session.stream(name, pa.table({"k": [1], "t": [0]}), time="t")
-    plan = session.explain(query)
+    w = session({name: {"k": [1], "t": [0]} for name in "abc"}, time="t")
+    plan = w.explain(query)
     assert "adds a delay of 7\n" in plan
     assert "adds a delay of 37" not in plan
     assert "+ delay 30" in plan

@@ -90,7 +90,7 @@ def test_spark_refuses_what_its_row_says(name):
         check_on_spark(Options(**{name: EXAMPLES[name]}), ())
 
 
-def test_spark_takes_all_others():
+def test_spark_takes_every_option_but_polling_and_scheduling():
     others = {name: EXAMPLES[name] for name in ROWS if name not in {"polling", "scheduling"}}
     check_on_spark(Options(**others), ())
 

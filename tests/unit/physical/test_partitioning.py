@@ -214,6 +214,7 @@ def joins(draw):
     return bew(inputs, *(dict.fromkeys(side, f"k{n}") for n, side in enumerate(classes)))
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(joins(), st.integers(1, 40), st.lists(st.integers(0, 1000), min_size=4, max_size=4))
 def test_every_combination_meets_in_exactly_one_bucket(node, buckets, values):
@@ -241,6 +242,7 @@ def paths(draw):
     return bew(links + 1, *({n: f"k{n}", n + 1: f"k{n}"} for n in range(links)))
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(paths(), st.integers(2, 24))
 def test_no_other_factorization_of_the_buckets_leaves_less_in_each(node, buckets):
@@ -257,6 +259,7 @@ def test_no_other_factorization_of_the_buckets_leaves_less_in_each(node, buckets
             assert chosen <= copies / buckets
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(st.integers(-100, 100), st.integers(0, 30), st.integers(0, 30), st.integers(-60, 60))
 def test_a_right_row_reaches_the_home_cell_of_every_left_row_within_its_bounds(left, lo, hi, apart):

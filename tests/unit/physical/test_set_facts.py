@@ -29,6 +29,7 @@ def test_the_bound_is_the_papers():
     assert s_minus([known, known]).value == expected
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("kind", ["except", "except all"])
 def test_no_more_is_held_than_the_bound_of_known_rates_says(kind):
     statistics = Statistics(Figure(RATE, HINT), (("k", Figure(DIFFERENT, HINT)),))

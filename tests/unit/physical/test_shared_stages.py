@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 from plans import planned
+from sessions import session
 
-import windrow
 from windrow.physical.partitioning.shared_stages import stages
 
 PAIRS = "(SELECT a.k, a.v, b.v AS w FROM a, b WHERE a.k = b.k WINDOW = 5)"
@@ -14,10 +13,8 @@ COUNTS = "(SELECT k, COUNT(*) AS n FROM a [RANGE 5] GROUP BY k)"
 
 
 def shared(sql: str, **options: str) -> list[tuple[str, ...]]:
-    session = windrow.Session()
-    for name in ("a", "b"):
-        session.stream(name, pa.table({"ts": [1], "k": [1], "v": [1]}), time="ts")
-    found = stages(planned(session, sql, options).root, 4)
+    w = session({name: {"ts": [1], "k": [1], "v": [1]} for name in ("a", "b")}, time="ts")
+    found = stages(planned(w, sql, options).root, 4)
     return [tuple(node.title.split(" ")[0] for node in stage.nodes) for stage in found]
 
 

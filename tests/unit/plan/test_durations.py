@@ -72,6 +72,7 @@ def test_ticks_are_shown_as_people_read_them(ticks, time_type, shown):
 UNITS = {"d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "millisecond"}
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.integers(0, 10**15))
 def test_what_is_shown_reads_back_as_the_same_ticks(ticks):

@@ -43,6 +43,7 @@ def shortest_simple_path(graph: WindowGraph, start: int, goal: int) -> int:
     return best
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(graphs(is_feasible=True))
 def test_closure_is_the_shortest_path_of_every_ordered_pair(graph):
@@ -50,6 +51,7 @@ def test_closure_is_the_shortest_path_of_every_ordered_pair(graph):
         assert graph.upper[a][b] == shortest_simple_path(graph, a, b)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(graphs(is_feasible=True))
 def test_a_graph_that_holds_for_some_point_is_not_contradictory(graph):
@@ -60,6 +62,7 @@ def holds(graph: WindowGraph, times: list[int]) -> bool:
     return all(-b.lo <= times[b.right] - times[b.left] <= b.hi for b in graph.stated)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(graphs(is_feasible=True))
 def test_every_closed_bound_is_reached_by_an_assignment_of_times(graph):
@@ -73,6 +76,7 @@ def test_every_closed_bound_is_reached_by_an_assignment_of_times(graph):
         assert holds(graph, earliest)
 
 
+@pytest.mark.law
 @EXAMPLES
 @given(graphs())
 def test_a_graph_is_contradictory_exactly_if_no_assignment_of_times_satisfies_it(graph):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 from windrow.run.progress import Progress
@@ -32,7 +33,7 @@ def test_changes_are_counted_from_when_they_became_true():
         ("timestamp", "response time 2us on average, 4us at most"),
     ],
 )
-def test_they_are_shown_in_the_units_of_time(time_type, shown):
+def test_response_times_are_shown_in_the_units_of_time(time_type, shown):
     response = Response(changes=2, total=5, maximum=4)
     progress = Progress(0, 1, 2, 7, time_type, response=response)
     assert shown in progress.line()
@@ -41,9 +42,8 @@ def test_they_are_shown_in_the_units_of_time(time_type, shown):
 
 
 def test_only_a_changelog_has_them():
-    session = windrow.Session()
-    session.stream("a", pa.table({"at": [1, 2]}), time="at")
-    result = session.sql("SELECT p.at FROM a p, a q WINDOW = 1")
+    w = session({"a": {"at": [1, 2]}}, time="at")
+    result = w.sql("SELECT p.at FROM a p, a q WINDOW = 1")
     assert result.to_arrow().num_rows
     assert result.response is None
     assert result.progress.as_dict()["response"] is None

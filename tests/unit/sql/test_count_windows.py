@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from plans import join_of
 
 from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.scan import Scan
-from windrow.plan.nodes.window_join import WindowJoin
 
 HOUR = 3_600_000_000
-
-
-def join_of(query) -> WindowJoin:
-    return next(node for node in query.root.walk() if isinstance(node, WindowJoin))
 
 
 def windows(compiled, sql: str) -> CountWindows | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from plans import join_of
 
 from windrow.errors import PlanError
 from windrow.plan.nodes.window_join import WindowJoin
@@ -10,10 +11,6 @@ from windrow.plan.windows import WindowGraph
 
 SECOND = 1_000_000
 LENGTH = "INTERVAL '5' SECONDS"
-
-
-def join_of(query) -> WindowJoin:
-    return next(node for node in query.root.walk() if isinstance(node, WindowJoin))
 
 
 def stated(graph: WindowGraph) -> list[tuple[str, str, int, int]]:

@@ -7,6 +7,7 @@ from time import sleep
 import duckdb
 import pyarrow as pa
 import pytest
+from sessions import session
 from sqlglot import exp
 
 import windrow
@@ -43,21 +44,17 @@ EVERYWHERE = (
 )
 
 
-def session() -> windrow.Session:
-    found = windrow.Session()
+def streams_and_table() -> windrow.Session:
     parts = [
         pa.table({"x": [1], "b": [True], "t": [0]}),
         pa.table({"x": [3, 10], "b": [False, None], "t": [5, 5]}),
     ]
-    found.stream("s", parts, time="t")
-    found.stream("r", parts, time="t")
-    found.table("d", parts[0].select(["x", "b"]))
-    return found
+    return session({"s": parts, "r": parts}, time="t", tables={"d": parts[0].select(["x", "b"])})
 
 
 @pytest.fixture(scope="module")
 def asked() -> windrow.Session:
-    return session()
+    return streams_and_table()
 
 
 @pytest.mark.parametrize("query", EVERYWHERE)
@@ -94,14 +91,14 @@ def test_aggregates_of_one_meaning_have_one_answer():
     }
     for one, other in both.items():
         answers = [
-            session().sql(f"SELECT {each} AS v FROM s [RANGE 5]").to_arrow()
+            streams_and_table().sql(f"SELECT {each} AS v FROM s [RANGE 5]").to_arrow()
             for each in (one, other)
         ]
         assert answers[0].equals(answers[1]), one
 
 
 def test_the_mean_of_a_window_is_over_all_its_batches():
-    rows = session().sql("SELECT mean(x) AS v FROM s [RANGE 5]").to_arrow().to_pylist()
+    rows = streams_and_table().sql("SELECT mean(x) AS v FROM s [RANGE 5]").to_arrow().to_pylist()
     inserted = [r["v"] for r in rows if r["_change_type"] == "insert"]
     assert inserted == [1.0, 14 / 3, 6.5, None]
 
@@ -154,14 +151,13 @@ def test_what_is_of_the_moment_is_refused_in_changelogs_however_it_is_written(as
 
 def test_constants_of_a_session_are_no_volatile_functions():
     query = "SELECT current_database() AS v, unix_timestamp(t) AS w FROM s [RANGE 5] EMIT CHANGES"
-    found = windrow.Session()
-    found.stream("s", pa.table({"t": pa.array([0], pa.timestamp("us", "UTC"))}), time="t")
+    found = session({"s": {"t": pa.array([0], pa.timestamp("us", "UTC"))}}, time="t")
     query = query.replace("RANGE 5", "RANGE INTERVAL '5' SECONDS")
     assert found.sql(query).to_arrow().num_rows == 2
 
 
 def test_own_functions_come_before_the_catalogs():
-    found = session()
+    found = streams_and_table()
     found.function("std", lambda x: x, returns="bigint")
     rows = found.sql("SELECT std(x) AS v FROM s").to_arrow()
     assert rows.to_pydict() == {"v": [1, 3, 10]}

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
+from sessions import session
 
 from windrow import Session
 from windrow.errors import UnsupportedError
 
 
-def session() -> Session:
-    made = Session()
-    made.stream("p", pa.table({"k": [1, 1], "v": [2, 3], "at": [5, 5]}), time="at")
-    return made
+def one_stream() -> Session:
+    return session({"p": {"k": [1, 1], "v": [2, 3], "at": [5, 5]}}, time="at")
 
 
 @pytest.mark.parametrize("key", ["(k)", "((p.k))", "(g)"])
 def test_parentheses_around_one_key_say_nothing(key):
-    answer = session().sql(f"SELECT k AS g, COUNT(*) AS n FROM p [RANGE 1] GROUP BY {key}")
+    answer = one_stream().sql(f"SELECT k AS g, COUNT(*) AS n FROM p [RANGE 1] GROUP BY {key}")
     assert answer.to_arrow().slice(0, 1).to_pylist() == [
         {"g": 1, "n": 2, "_change_type": "insert", "_event_time": 5}
     ]
@@ -27,7 +25,7 @@ def test_parentheses_around_one_key_say_nothing(key):
 def test_several_or_no_keys_in_parentheses_are_refused_by_name(keys):
     sql = f"SELECT k, v, COUNT(*) AS n FROM p [RANGE 1] GROUP BY {keys}"
     with pytest.raises(UnsupportedError) as error:
-        session().sql(sql)
+        one_stream().sql(sql)
     assert str(error.value) == (
         f"UnsupportedError[unsupported-group-by-tuple]: GROUP BY {keys} is not supported\n"
         f"  1 | {sql}\n"

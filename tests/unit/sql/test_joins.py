@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from plans import join_of
 
 from windrow.plan.nodes.base import Equality
 from windrow.plan.nodes.filter import Filter
@@ -8,10 +9,6 @@ from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.query import Hint
 from windrow.plan.nodes.scan import Scan
 from windrow.plan.nodes.window_join import WindowJoin
-
-
-def join_of(query) -> WindowJoin:
-    return next(node for node in query.root.walk() if isinstance(node, WindowJoin))
 
 
 def pairs(query) -> list[tuple[str, str]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
-from windrow import Session
 from windrow.errors import BindError
 
 
@@ -20,10 +20,8 @@ from windrow.errors import BindError
     ],
 )
 def test_the_hint_never_cuts_a_value_off(condition, hint):
-    made = Session()
     rows = pa.table({"whole": [1], "real": [1.5], "word": ["x"], "at": [5]})
-    for name in ("a", "b"):
-        made.stream(name, rows, time="at")
+    made = session(dict.fromkeys(("a", "b"), rows), time="at")
     with pytest.raises(BindError) as error:
         made.sql(f"SELECT a.at FROM a, b WHERE {condition} WINDOW = 1")
     assert str(error.value).splitlines()[-1] == f"  hint: cast one side, for instance  {hint}"

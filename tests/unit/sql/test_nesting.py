@@ -6,6 +6,7 @@ import sys
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 from windrow.errors import ParseError, PlanError, WindrowError
@@ -14,9 +15,7 @@ from windrow.sql.grammar.parse import MOST_IN_A_ROW, MOST_LEVELS
 
 
 def asked() -> windrow.Session:
-    found = windrow.Session()
-    found.stream("s", pa.table({"x": [1, 2], "b": [True, False], "t": [0, 5]}), time="t")
-    return found
+    return session({"s": {"x": [1, 2], "b": [True, False], "t": [0, 5]}}, time="t")
 
 
 def nested(levels: int) -> str:
@@ -39,13 +38,13 @@ LONG = {
 
 
 @pytest.mark.parametrize("what", LONG)
-def test_long_queries_run(what):
+def test_long_and_deep_queries_are_answered(what):
     query, values = LONG[what]
     assert sorted(asked().sql(query).to_arrow()["v"].to_pylist()) == values
     assert asked().explain(query)
 
 
-def test_they_run_wherever_they_are_called_from():
+def test_long_queries_run_however_deep_their_caller_is():
     def at(depth: int) -> list[int]:
         if depth:
             return at(depth - 1)

@@ -6,9 +6,9 @@ from datetime import date
 
 import pyarrow as pa
 import pytest
+from sessions import session
 from sqlglot import exp, parse_one
 
-import windrow
 from windrow.plan.exprs import embedded
 from windrow.sql.grammar.spans import parenthesized
 
@@ -63,16 +63,14 @@ def test_a_text_is_put_into_another_one_as_a_whole(text, whole):
     [("1 | 2 & 4", 1), ("6 ^ 3 & 2", 4), ("1 | 6 ^ 2", 5), ("7 & 1 + 1", 2), ("'a' || 'b' || 'c'", "abc")],
 )  # fmt: skip
 def test_operators_have_the_ranks_that_spark_gives_them(text, value):
-    session = windrow.Session()
-    session.stream("s", pa.table({"t": [0]}), time="t")
-    assert session.sql(f"SELECT {text} AS v FROM s").to_arrow()["v"].to_pylist() == [value]
+    w = session({"s": {"t": [0]}}, time="t")
+    assert w.sql(f"SELECT {text} AS v FROM s").to_arrow()["v"].to_pylist() == [value]
 
 
 def test_a_function_that_becomes_operators_keeps_together():
     day = date(2024, 1, 31)
-    session = windrow.Session()
-    session.stream("s", pa.table({"d": pa.array([day]), "t": [0]}), time="t")
-    found = session.sql(
+    w = session({"s": {"d": pa.array([day]), "t": [0]}}, time="t")
+    found = w.sql(
         "SELECT datediff(date_add(d, 1), d) AS a, date_add(d, 1) > d AS b, NOT isnull(d) AS c,"
         " -pmod(5, 3) AS e, 10 - pmod(5, 3) * 2 AS f FROM s"
     )

@@ -17,6 +17,8 @@ from windrow.plan.windows import UNBOUNDED, WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql.compile import compile_query
 
+pytestmark = pytest.mark.law
+
 NAMES = ("p", "q", "r", "s")
 COLUMNS = Schema((Field("t", "bigint"), Field("k", "int")))
 CATALOG = {name: StreamInfo(name, COLUMNS, "t") for name in NAMES}

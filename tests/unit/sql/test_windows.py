@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from plans import join_of
 
-from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import UNBOUNDED
 
 SECOND = 1_000_000
-
-
-def join_of(query) -> WindowJoin:
-    return next(node for node in query.root.walk() if isinstance(node, WindowJoin))
 
 
 def stated(query) -> list[tuple[str, str, int, int]]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 
 
 def rows(sql: str) -> list[int]:
-    w = windrow.Session()
-    w.stream("a", pa.table({"k": [1, 2], "at": [1, 2]}), time="at")
+    w = session({"a": {"k": [1, 2], "at": [1, 2]}}, time="at")
     return [row["k"] for row in w.sql(sql).to_arrow().to_pylist()]
 
 

@@ -10,6 +10,8 @@ from windrow_papers.experiments.bmj.pages import BANDS, COUNTEREXAMPLE, FIGURE, 
 from windrow_papers.experiments.experiment import Size, conduct
 from windrow_papers.experiments.registry import chosen
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_layout_of_the_figures_and_the_counterexample_read_what_they_should():
     assert [FIGURE.reads(mode) for mode in ("gallop", "crabstep", "cheaper")] == [30, 21, 21]

@@ -43,6 +43,7 @@ def counted(allocation):
     return found
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(
     "allocation",
     [everything(SETTING.loads), Allocation((3, 4), (8, 25)), Allocation((7, 0), (0, 30))],

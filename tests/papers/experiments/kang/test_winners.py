@@ -17,6 +17,8 @@ from windrow_papers.experiments.kang.structure_memory import (
 )
 from windrow_papers.experiments.kang.winners import agreement, meeting, predicted_costs, winner
 
+pytestmark = pytest.mark.slow
+
 HH, TH = Combination.of("HH"), Combination.of("TH")
 
 

@@ -25,6 +25,8 @@ from windrow_papers.experiments.workloads.streams import SECOND
 from windrow_papers.kernels.scheduling import machine as m
 from windrow_papers.kernels.scheduling.schedule import run
 
+pytestmark = pytest.mark.slow
+
 FREE = Costs(0, 0, 0)
 
 

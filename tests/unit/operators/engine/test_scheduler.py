@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from plans import planned
+from sessions import session
 
 import windrow
 from windrow.operators.columns.changes import ChangeBatch
@@ -33,19 +34,19 @@ def rows(*values: tuple[int, int]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"at": at, "x": x} for at, x in values], schema=ROWS)
 
 
-def session_of(**streams: list[pa.RecordBatch]) -> windrow.Session:
-    session = windrow.Session()
-    for name, batches in streams.items():
-        session.stream(name, pa.RecordBatchReader.from_batches(ROWS, batches), time="at")
-    return session
+def batches_of(**streams: list[pa.RecordBatch]) -> windrow.Session:
+    """Streams read batch by batch; one may have none."""
+    readers = {
+        name: pa.RecordBatchReader.from_batches(ROWS, batches) for name, batches in streams.items()
+    }
+    return session(readers, time="at")
 
 
 class Rounds:
     """A query in process, fed one micro-batch at a time; the watermark is what the test says."""
 
     def __init__(self, sql: str, scheduling: str) -> None:
-        session = session_of(a=[], b=[])
-        query = planned(session, sql, {"scheduling": scheduling})
+        query = planned(batches_of(a=[], b=[]), sql, {"scheduling": scheduling})
         root = driver_of(query.root, Setting())
         self.scheduler = Scheduler(root, SCHEDULINGS[query.schedule.name])
         self.watermark = MIN_TICK
@@ -209,26 +210,27 @@ A = [rows((at, x)) for at, x in [(1, 6), (2, 0), (4, 5), (7, 6), (8, 0), (9, 5),
 B = [rows((at, x)) for at, x in [(1, 5), (3, 6), (8, 7), (15, 6)]]
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("scheduling", [ITA, TPA, NTA])
 @pytest.mark.parametrize("sql", [EXCEPT, NESTED, f"{EXCEPT} UNION ALL SELECT x FROM b [RANGE 3]"])
 def test_a_query_that_is_resumed_goes_on_with_its_clocks(sql: str, scheduling: str) -> None:
     def given(result: Any) -> list[list[dict[str, Any]]]:
         return [batch.to_pylist() for batch in result]
 
-    whole = session_of(a=A, b=B).sql(sql, scheduling=scheduling)
+    whole = batches_of(a=A, b=B).sql(sql, scheduling=scheduling)
     expected = given(whole)
     for stop in range(1, len(expected)):
-        first = session_of(a=A, b=B).sql(sql, scheduling=scheduling)
+        first = batches_of(a=A, b=B).sql(sql, scheduling=scheduling)
         found = [next(first).to_pylist() for _ in range(stop)]
         checkpoint = pickle.loads(pickle.dumps(first.checkpoint()))
-        rest = session_of(a=A, b=B).sql(sql, scheduling=scheduling, resume=checkpoint)
+        rest = batches_of(a=A, b=B).sql(sql, scheduling=scheduling, resume=checkpoint)
         assert [*found, *given(rest)] == expected
         assert rest.response == whole.response
 
 
 def test_a_checkpoint_without_clocks_has_come_to_its_watermark() -> None:
-    first = session_of(a=A).sql(SUM)
+    first = batches_of(a=A).sql(SUM)
     found = [next(first)]
     checkpoint = replace(first.checkpoint(), clocks=None)
-    found += list(session_of(a=A).sql(SUM, resume=checkpoint))
-    assert found == list(session_of(a=A).sql(SUM))
+    found += list(batches_of(a=A).sql(SUM, resume=checkpoint))
+    assert found == list(batches_of(a=A).sql(SUM))

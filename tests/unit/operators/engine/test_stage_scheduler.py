@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from bags import bag
 from cases.driving import step
 from plans import planned
+from sessions import session
 
-import windrow
 from windrow.errors import DataError
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.columns.changes import ChangeBatch
@@ -43,10 +44,8 @@ QUERIES = {
 
 
 def last_stage(sql: str):
-    session = windrow.Session()
-    for name in ("a", "b"):
-        session.stream(name, pa.table({"ts": [1], "k": [1], "v": [1]}), time="ts")
-    return stages(planned(session, sql).root, 4)[-1].nodes
+    w = session({name: {"ts": [1], "k": [1], "v": [1]} for name in ("a", "b")}, time="ts")
+    return stages(planned(w, sql).root, 4)[-1].nodes
 
 
 class OneAfterTheOther:
@@ -104,10 +103,6 @@ def drawn(node, random: Random, watermark: int) -> list[ChangeBatch | None]:
         ends = np.array(times) + 5
         found.append(ChangeBatch(rows, np.array(times), ends) if random.random() < 0.8 else None)
     return found
-
-
-def bag(batches) -> Counter:
-    return Counter(tuple(row.values()) for batch in batches for row in batch.to_arrow().to_pylist())
 
 
 def figures(counters) -> list[dict[str, int]]:

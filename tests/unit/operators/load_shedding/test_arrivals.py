@@ -40,6 +40,7 @@ def left_of(seed: int, *, stopped: bool = False) -> tuple[list[int], float, int]
     return waited.rows.columns.column("n").to_pylist(), waited.chance, waited.arrived
 
 
+@pytest.mark.law
 def test_what_is_left_is_a_uniform_sample_whenever_its_rows_came():
     times_left, weights = np.zeros(ROWS), np.zeros(ROWS)
     for seed in range(SEEDS):
@@ -57,6 +58,7 @@ def test_what_is_left_is_a_uniform_sample_whenever_its_rows_came():
     assert weights.sum() / SEEDS == pytest.approx(ROWS, rel=0.02)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("seed", range(5))
 def test_who_is_left_is_the_same_after_a_restart(seed):
     assert left_of(seed) == left_of(seed, stopped=True)

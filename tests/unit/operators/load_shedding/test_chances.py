@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.operators.load_shedding.draws import Chances, chance_of
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from([0.1, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=12))
 def test_a_tuple_has_the_least_chance_of_its_stay(chances):

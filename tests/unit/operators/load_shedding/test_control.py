@@ -33,6 +33,7 @@ LIMITS = st.builds(
 )
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(LIMITS, COUNTS)
 def test_no_more_is_given_than_there_is_over_any_span(limit, panes):
@@ -53,6 +54,7 @@ def test_no_more_is_given_than_there_is_over_any_span(limit, panes):
                 assert sum(probed[first:]) <= limit.service_rate * span + saved + 1e-6
 
 
+@pytest.mark.law
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(LIMITS, COUNTS)
 def test_who_is_restored_goes_on_as_if_it_had_never_stopped(limit, panes):
@@ -111,6 +113,7 @@ def test_slow_streams_all_probe_where_a_window_brings_less_than_a_token(may_skip
         assert control.divide(first + 1, (0, 1), 1).probes == (0, 1)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(("retention", "pane"), [(80, 10), (100, 12), (7, 1), (5_000, 12), (0, 1)])
 def test_what_is_counted_is_no_more_than_what_explain_takes_it_for(retention, pane):
     block = block_panes(retention, pane)

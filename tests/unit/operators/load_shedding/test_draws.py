@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from windrow.operators.load_shedding.draws import Purpose, draws_of, row_words
 
@@ -18,6 +19,7 @@ def draws(seed=7, stream=0, purpose=Purpose.keep):
     return draws_of(row_words(*rows()), seed, stream, purpose)
 
 
+@pytest.mark.law
 def test_a_draw_depends_on_the_row_not_on_its_place():
     (keys,), times = rows()
     order = np.random.default_rng(1).permutation(ROWS)
@@ -25,6 +27,7 @@ def test_a_draw_depends_on_the_row_not_on_its_place():
     assert np.array_equal(shuffled, draws()[order])
 
 
+@pytest.mark.law
 def test_rows_of_other_instants_do_not_matter():
     (keys,), times = rows()
     half = draws_of(row_words([keys[: ROWS // 2]], times[: ROWS // 2]), 7, 0, Purpose.keep)
@@ -43,12 +46,14 @@ def test_nulls_are_values_like_others():
     assert len(np.unique(words)) == 3
 
 
+@pytest.mark.law
 def test_draws_are_uniform():
     shares, _ = np.histogram(draws(), bins=20, range=(0, 1))
     chi_square = np.sum((shares - ROWS / 20) ** 2) / (ROWS / 20)
     assert chi_square < 43.8  # 19 degrees of freedom: exceeded once in a thousand
 
 
+@pytest.mark.law
 def test_seeds_streams_and_purposes_draw_independently():
     plain = draws()
     for other in (draws(seed=8), draws(seed=-7), draws(stream=1), draws(purpose=Purpose.probe)):

@@ -11,6 +11,8 @@ from twins.shedding import population
 
 from windrow.schema import MAX_TICK
 
+pytestmark = pytest.mark.slow
+
 RUNS = 400
 NORMAL_95 = 2 * 1.96
 WORKLOADS = {
@@ -51,6 +53,7 @@ def runs_of(whole):
     }
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_intervals_hold_the_truth_and_are_no_wider_than_they_must_be(name):
     whole = population(list(WORKLOADS).index(name) + 1, **WORKLOADS[name])

@@ -23,6 +23,8 @@ from windrow.operators.load_shedding.recall import Recall
 from windrow.physical.load_shedding.limits import Shedding
 from windrow.schema import MAX_TICK
 
+pytestmark = pytest.mark.slow
+
 SPAN, PARTS, KEYS, TIMES = 240, 31, 10, 4
 """One run of so many times the tuples tells as much as so many runs, and takes one run's panes."""
 
@@ -111,6 +113,7 @@ def shares(rates, limits, runs=1, times=TIMES):
     return np.mean(found), np.mean(expected)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("case", CASES)
 def test_the_recall_that_is_expected_comes_about(case):
     found, expected = shares(*CASES[case])

@@ -29,7 +29,10 @@ from windrow.operators.load_shedding.structured_join import StructuredShedJoinOp
 from windrow.physical.structures import PartSizes
 from windrow.schema import MAX_TICK
 
+pytestmark = pytest.mark.slow
 
+
+@pytest.mark.law
 @pytest.mark.parametrize("size", [2, 3])
 def test_where_all_fits_the_join_is_exact(size):
     batches = streams(size, rows=50)
@@ -42,6 +45,7 @@ def test_where_all_fits_the_join_is_exact(size):
     assert counted.shed_estimated == counted.shed_expected == 1_000 * exact.total()
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("there_is", [{"memory": 70}, {"service_rate": 0.4},
                                       {"memory": 70, "service_rate": 0.4}])  # fmt: skip
 def test_the_answer_depends_on_the_tuples_alone(there_is):
@@ -68,6 +72,7 @@ def test_the_answer_depends_on_the_tuples_alone(there_is):
     assert run(ShedJoinOp(replace(node(), shedding=shedding(1, **there_is))), batches)[0] != whole
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("there_is", [{"memory": 70}, {"memory": 70, "service_rate": 0.4}])
 @pytest.mark.parametrize("pair", [("hash", "buffer"), ("btree", "ttree"), ("ttree", "hash")])
 def test_structures_find_the_same_where_much_is_marked_in_them(pair, there_is):
@@ -82,6 +87,7 @@ def test_structures_find_the_same_where_much_is_marked_in_them(pair, there_is):
     assert operator.counters.stored == 0
 
 
+@pytest.mark.law
 def test_no_more_is_held_than_there_is_memory_for():
     _, most, operator = run(
         ShedJoinOp(replace(node(), shedding=shedding(memory=70))), streams(), cuts=25
@@ -107,6 +113,7 @@ def test_what_waits_for_a_stream_behind_is_part_of_the_memory(lead):
     assert room.counters.shed_estimated == room.counters.shed_expected == 1_000 * exact.total()
 
 
+@pytest.mark.law
 def test_no_more_probes_than_the_service_rate_allows():
     batches = streams(keys=1)
     operator = ShedJoinOp(replace(node(), shedding=shedding(service_rate=0.5)))
@@ -201,11 +208,13 @@ def in_bytes(operator, batches):
     return found, most
 
 
+@pytest.mark.law
 def test_memory_in_bytes_bounds_what_chunks_take():
     operator = ShedJoinOp(replace(node(), shedding=shedding(memory=13_000, is_in_bytes=True)))
     assert 4_500 < in_bytes(operator, streams())[1] <= 13_000
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("pair", [("hash", "ttree"), ("btree", "buffer")])
 @pytest.mark.parametrize("memory", [6_000, 30_000])
 def test_memory_in_bytes_bounds_what_structures_take(pair, memory):

@@ -13,6 +13,8 @@ from windrow.kernels.bew_period import FILLED, LOOKUPS, PROBE, TOUCHED, Found, n
 from windrow.kernels.structures.sample import Asked
 from windrow.operators.load_shedding.structured_join import MOST_GONE, Sample, StructuredWindow
 
+pytestmark = pytest.mark.law
+
 NAMES = ("buffer", "hash", "btree", "ttree")
 KEYS = st.integers(-3, 3)
 STEPS = st.lists(

@@ -46,6 +46,7 @@ def probes_of(panes, limit, buckets):
     return probed
 
 
+@pytest.mark.law
 def test_no_token_falls_off_the_end_of_the_line():
     for rows in range(2, 60):
         for tokens in range(1, rows):
@@ -56,6 +57,7 @@ def test_no_token_falls_off_the_end_of_the_line():
             assert sum(parts) == tokens, (rows, tokens)
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.data(), st.integers(2, 5), st.floats(0.05, 8), st.booleans())
 def test_buckets_keep_to_the_rate_together_and_a_query_that_fits_is_whole(

@@ -53,6 +53,7 @@ def drawn(seed, count=150):
     return sorted((random.randrange(300), random.randrange(100)) for _ in range(count))
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("seed", range(5))
 def test_every_run_is_in_grid_order_and_no_line_is_lost(seed):
     rows = drawn(seed)
@@ -69,6 +70,7 @@ def test_every_run_is_in_grid_order_and_no_line_is_lost(seed):
     assert (len(runs) <= 4) or seed % 2 == 0
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("seed", range(3))
 def test_by_cell_a_page_has_one_cell_by_time_and_only_last_pages_have_room(seed):
     rows = drawn(seed)
@@ -131,6 +133,7 @@ def test_memory_is_divided_into_pages_by_what_there_is():
     assert PageSizes.of(409_600, 9) == PageSizes(4_096, 100, 9)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("by_cell", [False, True])
 def test_a_page_takes_no_more_memory_than_it_is_counted_with(by_cell):
     rows = [(10**12 + t, 10 * t) for t in range(1_000)]

@@ -35,7 +35,7 @@ TAKEN_WHOLE = {
 }
 
 
-def session() -> windrow.Session:
+def drawn_streams() -> windrow.Session:
     made = windrow.Session()
     for name in "ab":
         random = np.random.default_rng(ord(name))
@@ -45,7 +45,7 @@ def session() -> windrow.Session:
 
 
 def sorted_rows(query: str) -> list[tuple[object, ...]]:
-    return sorted(map(repr, session().sql(query).to_arrow().to_pylist()))
+    return sorted(map(repr, drawn_streams().sql(query).to_arrow().to_pylist()))
 
 
 def parts_of(query: str, monkeypatch: pytest.MonkeyPatch) -> list[object]:
@@ -57,7 +57,7 @@ def parts_of(query: str, monkeypatch: pytest.MonkeyPatch) -> list[object]:
         return told[-1]
 
     monkeypatch.setattr(execution, "rows_at_once", rows_at_once)
-    session().sql(query).to_arrow()
+    drawn_streams().sql(query).to_arrow()
     return told
 
 
@@ -81,6 +81,7 @@ def test_plans_that_nothing_waits_in_take_batches_whole(kind, monkeypatch) -> No
     assert parts_of(TAKEN_WHOLE[kind], monkeypatch) == [None]
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("query", TAKEN_IN_PARTS.values())
 @pytest.mark.parametrize("rows", [1, 7])
 def test_the_answer_is_the_same_whatever_the_parts(query, rows, monkeypatch) -> None:

@@ -7,8 +7,11 @@ import re
 import pyarrow as pa
 import pytest
 from plans import physical
+from sessions import session
 
 import windrow
+
+pytestmark = pytest.mark.law
 
 PER_TICK = 10
 """Rows of a tick, which are a batch."""
@@ -22,11 +25,9 @@ NAMES = {
 QUERIES = ["SELECT COUNT(*) AS n FROM a [RANGE {w}]", "SELECT DISTINCT n FROM a [RANGE {w}]"]
 
 
-def session() -> windrow.Session:
-    made = windrow.Session()
+def full_ticks() -> windrow.Session:
     batches = [pa.table({"n": [at] * PER_TICK, "ts": [at] * PER_TICK}) for at in range(20)]
-    made.stream("a", batches, time="ts")
-    return made
+    return session({"a": batches}, time="ts")
 
 
 @pytest.mark.parametrize("scheduling", ["tpa", "nta"])
@@ -34,18 +35,17 @@ def session() -> windrow.Session:
 @pytest.mark.parametrize("query", QUERIES, ids=["aggregate", "distinct"])
 def test_rows_are_held_until_their_expiry_is_out_and_no_longer(query, window, scheduling):
     sql = query.format(w=window)
-    plan = physical(session().explain(sql, scheduling=scheduling))
+    plan = physical(full_ticks().explain(sql, scheduling=scheduling))
     (stated,) = re.findall(r"a <= rate\(a\) x \((.*)\) \+ one batch", plan)
     ticks = sum(map(int, re.findall(r"\d+", stated)))
-    result = session().sql(sql, scheduling=scheduling)
+    result = full_ticks().sql(sql, scheduling=scheduling)
     assert max(result.progress.stored for _ in result) == PER_TICK * ticks + PER_TICK
 
 
 @pytest.mark.parametrize("function", ["MAX(s)", "MEDIAN(s)", "COUNT(DISTINCT s)"])
 def test_rows_that_are_taken_back_are_kept_for_their_values_within_the_bound(function):
     sql = f"SELECT {function} AS x FROM (SELECT SUM(n) AS s FROM a [RANGE 3]) q"
-    made = windrow.Session()
-    made.stream("a", [pa.table({"n": [at], "ts": [at]}) for at in range(400)], time="ts")
+    made = session({"a": [pa.table({"n": [at], "ts": [at]}) for at in range(400)]}, time="ts")
     (stated,) = re.findall(r"never above 2 x alive \+ (\d+)", physical(made.explain(sql)))
     result = made.sql(sql)
     held = max(result.progress.operators[NAMES[function]]["stored"] for _ in result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 
@@ -17,15 +18,16 @@ DOORS = pa.table(
 NUMBERS = pa.table({"k": [1, 1, 2, 1], "x": [5, 6, 7, 8], "ts": [1, 2, 3, 4]})
 
 
-def session(doors: pa.Table = DOORS) -> windrow.Session:
-    w = windrow.Session()
-    w.stream("doors", doors, time="ts", changes="op")
+def doors_and_numbers(doors: pa.Table = DOORS) -> windrow.Session:
+    w = session({"doors": doors}, time="ts", changes="op")
     w.stream("s", NUMBERS, time="ts")
     return w
 
 
 def changes(sql: str, w: windrow.Session | None = None) -> list[tuple[object, ...]]:
-    return [tuple(row.values()) for row in (w or session()).sql(sql).to_arrow().to_pylist()]
+    return [
+        tuple(row.values()) for row in (w or doors_and_numbers()).sql(sql).to_arrow().to_pylist()
+    ]
 
 
 def test_rows_go_as_they_are_deleted() -> None:
@@ -53,7 +55,7 @@ def test_the_time_column_of_a_row_is_that_of_its_insert() -> None:
 
 
 def test_the_column_of_changes_is_no_column_of_the_rows() -> None:
-    assert session().sql("SELECT * FROM doors").to_arrow().column_names == [
+    assert doors_and_numbers().sql("SELECT * FROM doors").to_arrow().column_names == [
         "door",
         "ts",
         "_change_type",
@@ -64,17 +66,17 @@ def test_the_column_of_changes_is_no_column_of_the_rows() -> None:
 def test_what_a_change_does_must_be_known() -> None:
     doors = DOORS.set_column(2, "op", pa.array(["insert", "insert", "removed", None]))
     with pytest.raises(windrow.DataError, match="unknown-change"):
-        changes("SELECT DISTINCT door FROM doors", session(doors))
+        changes("SELECT DISTINCT door FROM doors", doors_and_numbers(doors))
 
 
 def test_a_delete_of_a_row_that_never_came_is_bad_data() -> None:
     doors = DOORS.set_column(0, "door", pa.array(["a", "b", "c", "a"]))
     with pytest.raises(windrow.DataError, match="delete-without-row"):
-        changes("SELECT DISTINCT door FROM doors", session(doors))
+        changes("SELECT DISTINCT door FROM doors", doors_and_numbers(doors))
     # Within a window it may have expired; before anything has, it cannot have been there.
     with pytest.raises(windrow.DataError, match="a change of doors at 7 deletes a row"):
-        changes("SELECT DISTINCT door FROM doors [RANGE 9]", session(doors))
-    assert changes("SELECT DISTINCT door FROM doors [RANGE 5]", session(doors))
+        changes("SELECT DISTINCT door FROM doors [RANGE 9]", doors_and_numbers(doors))
+    assert changes("SELECT DISTINCT door FROM doors [RANGE 5]", doors_and_numbers(doors))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_a_deleted_row_brings_back_one_that_it_had_pushed_out_of_a_count_window(
             "op": ["insert", "insert", "insert", "delete", "delete"],
         }
     )
-    assert changes("SELECT door, ts FROM doors [ROWS 2]", session(doors)) == [
+    assert changes("SELECT door, ts FROM doors [ROWS 2]", doors_and_numbers(doors)) == [
         ("a", 1, "insert", 1),
         ("b", 3, "insert", 3),
         ("a", 1, "delete", 5),
@@ -114,7 +116,7 @@ def test_a_deleted_row_brings_back_one_that_it_had_pushed_out_of_a_count_window(
         ("a", 1, "delete", 9),
     ]
     counts = "SELECT COUNT(*) AS n FROM doors [PARTITION BY door ROWS 1]"
-    assert changes(counts, session(doors))[-1] == (1, "insert", 9)
+    assert changes(counts, doors_and_numbers(doors))[-1] == (1, "insert", 9)
 
 
 def test_a_count_window_keeps_the_newest_rows() -> None:
@@ -154,7 +156,7 @@ def test_a_condition_is_asked_of_what_the_window_holds() -> None:
 
 def test_a_delete_of_a_row_that_has_left_its_window_leaves_a_later_equal_row_alone() -> None:
     doors = pa.table({"door": ["a"] * 3, "ts": [3, 8, 8], "op": ["insert", "delete", "insert"]})
-    found = changes("SELECT door FROM doors [RANGE 3]", session(doors))
+    found = changes("SELECT door FROM doors [RANGE 3]", doors_and_numbers(doors))
     assert found == [
         ("a", "insert", 3),
         ("a", "delete", 7),
@@ -164,12 +166,11 @@ def test_a_delete_of_a_row_that_has_left_its_window_leaves_a_later_equal_row_alo
 
 
 def test_the_delete_of_a_late_row_is_late_as_well() -> None:
-    w = windrow.Session()
     batches = [
         pa.table({"door": [door], "ts": [ts], "op": [op]})
         for door, ts, op in [("a", 9, "insert"), ("b", 3, "insert"), ("b", 12, "delete")]
     ]
-    w.stream("doors", batches, time="ts", changes="op")
+    w = session({"doors": batches}, time="ts", changes="op")
     result = w.sql("SELECT door FROM doors")
     assert result.to_arrow().to_pylist() == [
         {"door": "a", "_change_type": "insert", "_event_time": 9}
@@ -183,5 +184,5 @@ def test_a_row_that_comes_and_goes_at_one_instant_was_never_there() -> None:
     columns = [list(column) for column in zip(*feed, strict=True)]
     doors = pa.table(dict(zip(("door", "ts", "op"), columns, strict=True)))
     for sql in ("SELECT COUNT(*) AS n FROM doors", "SELECT COUNT(*) AS n FROM doors [ROWS 1]"):
-        assert changes(sql, session(doors)) == [(1, "insert", 4)]
-        assert changes(sql, session(doors.slice(2))) == [(1, "insert", 4)]
+        assert changes(sql, doors_and_numbers(doors)) == [(1, "insert", 4)]
+        assert changes(sql, doors_and_numbers(doors.slice(2))) == [(1, "insert", 4)]

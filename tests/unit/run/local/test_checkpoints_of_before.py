@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 
@@ -26,12 +27,15 @@ QUERIES = {
 }
 
 
-def session() -> windrow.Session:
-    w = windrow.Session()
-    for name, keys in (("a", 3), ("b", 2)):
-        batches = [pa.table({"k": [i % keys], "v": [i * 7 % 5], "t": [i]}) for i in range(30)]
-        w.stream(name, batches, time="t", lateness=2)
-    return w
+def two_streams() -> windrow.Session:
+    return session(
+        {
+            name: [pa.table({"k": [i % keys], "v": [i * 7 % 5], "t": [i]}) for i in range(30)]
+            for name, keys in (("a", 3), ("b", 2))
+        },
+        time="t",
+        lateness=2,
+    )
 
 
 def rows(result: windrow.Session) -> list[str]:
@@ -41,6 +45,6 @@ def rows(result: windrow.Session) -> list[str]:
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_goes_on_from_a_checkpoint_of_before(name):
     kept = pickle.loads(zlib.decompress(base64.b64decode(STORED[name]["checkpoint"])))
-    rest = rows(session().sql(QUERIES[name], on_late="keep", resume=kept))
-    whole = rows(session().sql(QUERIES[name], on_late="keep"))
+    rest = rows(two_streams().sql(QUERIES[name], on_late="keep", resume=kept))
+    whole = rows(two_streams().sql(QUERIES[name], on_late="keep"))
     assert sorted([*STORED[name]["given"], *rest]) == sorted(whole)

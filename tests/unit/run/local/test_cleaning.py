@@ -6,8 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
 from windrow import ON_ARRIVAL, Session
+
+pytestmark = pytest.mark.slow
 
 BATCH, WINDOW, KEYS = 50, 10, 5
 CLEANED_AFTER = 10_000
@@ -16,14 +19,19 @@ QUERY = f"SELECT a.ts FROM a, b WHERE a.k = b.k WINDOW = {WINDOW}"
 
 def run(algorithm: str, tuples: int):
     """Runs over two streams with a tuple at every tick; gives the query, at its end."""
-    session = Session()
-    for name in "ab":
-        batches = [
-            pa.table({"ts": range(at, at + BATCH), "k": [t % KEYS for t in range(at, at + BATCH)]})
-            for at in range(0, tuples // 2, BATCH)
-        ]
-        session.stream(name, batches, time="ts")
-    result = session.sql(QUERY, algorithm=algorithm)
+    w = session(
+        {
+            name: [
+                pa.table(
+                    {"ts": range(at, at + BATCH), "k": [t % KEYS for t in range(at, at + BATCH)]}
+                )
+                for at in range(0, tuples // 2, BATCH)
+            ]
+            for name in "ab"
+        },
+        time="ts",
+    )
+    result = w.sql(QUERY, algorithm=algorithm)
     held = [result.progress.stored for _ in result]
     # Rows are stored as long as the windows need them, whatever is met beside.
     assert max(held) <= 2 * (WINDOW + BATCH)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 
@@ -14,13 +15,14 @@ Rows = list[tuple[int, str]]
 
 def changes(sql: str, **streams: Rows) -> list[tuple[Any, ...]]:
     """The changelog of a query: instant, kind of change, row."""
-    session = windrow.Session()
-    for name, rows in streams.items():
-        columns = zip(*rows, strict=True)
-        session.stream(
-            name, pa.table(dict(zip(("ts", "k"), map(list, columns), strict=True))), time="ts"
-        )
-    table = session.sql(sql).to_arrow()
+    w = session(
+        {
+            name: pa.table(dict(zip(("ts", "k"), map(list, zip(*rows, strict=True)), strict=True)))
+            for name, rows in streams.items()
+        },
+        time="ts",
+    )
+    table = w.sql(sql).to_arrow()
     own = [name for name in table.column_names if not name.startswith("_")]
     columns = [table[name].to_pylist() for name in ("_event_time", "_change_type", *own)]
     return list(zip(*columns, strict=True))
@@ -84,7 +86,7 @@ def test_an_aggregate_is_a_changelog_with_and_without_it() -> None:
     assert changes(f"{sql} EMIT CHANGES", s=rows) == changes(sql, s=rows)
 
 
-def test_it_is_about_all_selects_of_a_union() -> None:
+def test_emit_changes_is_about_all_selects_of_a_union() -> None:
     sql = "SELECT k FROM s [RANGE 2] UNION ALL SELECT k FROM r [RANGE 0] EMIT CHANGES"
     assert changes(sql, s=[(0, "a")], r=[(3, "a")]) == [(0, "insert", "a"), (4, "delete", "a")]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
 from windrow import Session
 from windrow.physical.algorithms import ALGORITHMS
@@ -25,9 +26,13 @@ QUERIES = [
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("end", [FIRST, LAST])
 def test_a_tuple_at_an_end_of_time_counts_as_one_without_a_time(query, end):
-    made = Session()
-    made.stream("m", [pa.record_batch({"k": [1, 1], "at": [5, end]})], time="at")
-    made.stream("n", [pa.record_batch({"k": [1, 1], "at": [5, 6]})], time="at")
+    made = session(
+        {
+            "m": [pa.record_batch({"k": [1, 1], "at": [5, end]})],
+            "n": [pa.record_batch({"k": [1, 1], "at": [5, 6]})],
+        },
+        time="at",
+    )
     result = made.sql(query, on_late="keep")
     rows = result.to_arrow().to_pylist()
     assert rows
@@ -38,8 +43,7 @@ def test_a_tuple_at_an_end_of_time_counts_as_one_without_a_time(query, end):
 
 
 def test_the_ticks_beside_the_ends_are_times_like_any_other():
-    made = Session()
-    made.stream("m", pa.table({"k": [1, 1], "at": [FIRST + 1, LAST - 1]}), time="at")
+    made = session({"m": {"k": [1, 1], "at": [FIRST + 1, LAST - 1]}}, time="at")
     result = made.sql("SELECT x.at AS a, y.at AS b FROM m x, m y WHERE x.k = y.k WINDOW = 0")
     assert [row["a"] for row in result.to_arrow().to_pylist()] == [FIRST + 1, LAST - 1]
     assert (result.progress.null_time, result.progress.stored) == (0, 0)
@@ -143,6 +147,7 @@ def is_before_never(change: tuple[Any, ...], place: int) -> bool:
     return ("insert" not in change and "delete" not in change) or place + change[-1] < LAST
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_query_is_the_same_beside_the_ends_of_time(kind):
     random = Random(kind)
@@ -155,6 +160,7 @@ def test_every_kind_of_query_is_the_same_beside_the_ends_of_time(kind):
         assert found == kept, (sql, seed, scheduling, place)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_every_algorithm_is_the_same_beside_the_ends_of_time(algorithm):
     sql = "SELECT m.x AS a, n.x AS b FROM m, n WHERE m.k = n.k AND m.x <> n.x WINDOW = {}"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from bags import bag
+from sessions import session
 
 import windrow
 from windrow.errors import WindrowError
+
+pytestmark = pytest.mark.slow
 
 WINDOW, TICKS, CASES, SEEDS = 120, 500, 15, 17
 JOIN = f"FROM a [RANGE {WINDOW}], b [RANGE {WINDOW}] WHERE a.k = b.k"
@@ -24,7 +27,7 @@ PLENTY = {"memory": "5000 tuples", "on_memory": "shed",
           "service_rate": 100, "on_service_rate": "shed"}  # fmt: skip
 
 
-def session(ticks=TICKS, batch=500, lateness=0, cases=1):
+def drawn_streams(ticks=TICKS, batch=500, lateness=0, cases=1):
     """Stream a brings 2 tuples per tick and case, b one; cases have keys of their own."""
     made = windrow.Session()
     for seed, (name, rate) in enumerate({"a": 2, "b": 1}.items()):
@@ -58,10 +61,6 @@ def ends_of(rows, name):
     return (np.array([row[name + end] for row in rows]) for end in ("", "_low", "_high"))
 
 
-def bag(table):
-    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
 def instants_of(ticks):
     """More than a window apart, so that no tuple is counted twice."""
     return np.arange(WINDOW, ticks, WINDOW + 1)
@@ -70,13 +69,14 @@ def instants_of(ticks):
 @pytest.fixture(scope="module")
 def exact():
     """What holds for each case, whatever the lateness."""
-    return standing(session(cases=CASES).sql(BY_CASE).to_arrow(), instants_of(TICKS))
+    return standing(drawn_streams(cases=CASES).sql(BY_CASE).to_arrow(), instants_of(TICKS))
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(("tuples", "lateness"), [(240, 0), (500, 200)])
 def test_intervals_hold_the_truth_of_a_real_join(tuples, lateness, exact):
     limit = {**SHORT, "memory": f"{CASES * tuples} tuples"}
-    streams = session(lateness=lateness, cases=CASES)
+    streams = drawn_streams(lateness=lateness, cases=CASES)
     shed = standing(streams.sql(BY_CASE, **limit).to_arrow(), instants_of(TICKS))
     assert len(exact) == len(shed) == CASES * len(instants_of(TICKS))
     for name in ("n", "s", "m"):
@@ -89,10 +89,11 @@ def test_intervals_hold_the_truth_of_a_real_join(tuples, lateness, exact):
         assert errors.std() > 0.01
 
 
+@pytest.mark.law
 def test_intervals_hold_the_truth_where_hardly_any_arrival_probes():
     # Eight probes of each stream per window, of 240 and 120 arrivals: no less is allowed.
     instants = instants_of(6 * TICKS)
-    streams = session(6 * TICKS, 6_000)
+    streams = drawn_streams(6 * TICKS, 6_000)
     exact = standing(streams.sql(TOTALS).to_arrow(), instants)
     shed = [
         row
@@ -130,9 +131,10 @@ def test_a_pair_that_was_found_for_sure_is_not_all_once_others_may_be_lost(seed)
     assert at_60["n_high"] is None or at_60["n_high"] >= 6
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("query", [TOTALS, BY_KEY])
 def test_where_all_fits_the_answer_is_exact_and_so_are_both_ends(query):
-    streams = session(300)
+    streams = drawn_streams(300)
     exact = streams.sql(query).to_arrow()
     shed = streams.sql(query, **PLENTY).to_arrow()
     keys = ["k"] if "GROUP" in query else []
@@ -144,17 +146,18 @@ def test_where_all_fits_the_answer_is_exact_and_so_are_both_ends(query):
         assert shed[name].to_pylist() == shed[f"{name}_high"].to_pylist()
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("limit", [SHORT, SLOW], ids=["memory", "processor"])
 def test_the_changelog_is_the_same_stopped_and_resumed(limit):
-    table = session(300, 40 if limit is SHORT else 900).sql(BY_KEY, **limit).to_arrow()
+    table = drawn_streams(300, 40 if limit is SHORT else 900).sql(BY_KEY, **limit).to_arrow()
     whole = bag(table)
     widths = np.subtract(table["n_high"].to_numpy(), table["n_low"].to_numpy())
     assert np.mean(widths > 0) > 0.5
-    result = session(300, 40).sql(BY_KEY, **limit)
+    result = drawn_streams(300, 40).sql(BY_KEY, **limit)
     first = [next(result), next(result)]
     kept = pickle.loads(pickle.dumps(result.checkpoint()))
-    rest = session(300, 40).sql(BY_KEY, **limit, resume=kept)
-    assert bag(pa.Table.from_batches([*first, *rest])) == whole
+    rest = drawn_streams(300, 40).sql(BY_KEY, **limit, resume=kept)
+    assert bag([*first, *rest]) == whole
 
 
 @pytest.mark.parametrize(
@@ -170,16 +173,14 @@ def test_the_changelog_is_the_same_stopped_and_resumed(limit):
 )
 def test_what_computes_with_an_estimate_is_refused_where_it_stands(query, condition):
     with pytest.raises(WindrowError) as error:
-        session(10).sql(query, **SHORT)
+        drawn_streams(10).sql(query, **SHORT)
     assert error.value.condition == condition
     assert error.value.hint
     assert error.value.span is not None
 
 
 def test_totals_over_more_than_five_streams_are_refused():
-    streams = windrow.Session()
-    for name in "abcdef":
-        streams.stream(name, pa.table({"ts": [1], "k": [1]}), time="ts")
+    streams = session({name: {"ts": [1], "k": [1]} for name in "abcdef"}, time="ts")
     windows = ", ".join(f"{name} [RANGE 9]" for name in "abcdef")
     equal = " AND ".join(f"a.k = {name}.k" for name in "bcdef")
     query = f"SELECT COUNT(*) AS n FROM {windows} WHERE {equal}"
@@ -190,6 +191,6 @@ def test_totals_over_more_than_five_streams_are_refused():
 
 def test_estimates_go_through_derived_tables_and_conditions_on_keys():
     query = f"SELECT x.k, x.n AS many FROM ({BY_KEY} HAVING a.k < 2) x"
-    table = session(100).sql(query, **SHORT).to_arrow()
+    table = drawn_streams(100).sql(query, **SHORT).to_arrow()
     assert table.column_names[:4] == ["k", "many", "many_low", "many_high"]
     assert table.num_rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+from sessions import session
 
 import windrow
 
@@ -21,11 +22,9 @@ def sums(batches: list[dict[int, int]], lateness: int) -> list[tuple[int, int]]:
 
 
 def asked(batches: list[dict[int, int]], lateness: int) -> windrow.Session:
-    session = windrow.Session()
     schema = pa.schema([("at", pa.int64()), ("price", pa.int64())])
     tables = [pa.table([list(own), list(own.values())], schema=schema) for own in batches]
-    session.stream("sales", tables, time="at", lateness=lateness, schema=schema)
-    return session
+    return session({"sales": tables}, time="at", lateness=lateness, schema=schema)
 
 
 def test_figure_1a_the_sum_changes_as_tuples_expire_though_none_passes_the_selection() -> None:
@@ -83,17 +82,15 @@ def test_figure_2_a_tuple_under_way_is_not_overtaken_by_an_expiry() -> None:
 
 
 def test_figure_1b_a_tuple_of_one_stream_takes_back_an_answer_of_the_other() -> None:
-    session = windrow.Session()
     s = pa.table({"item": ["B", "A", "C"], "quantity": [5, 3, 4], "at": [1, 2, 3]})
-    session.stream("s", s, time="at")
-    session.stream("r", pa.table({"item": ["A"], "quantity": [3], "at": [4]}), time="at")
+    w = session({"s": s, "r": {"item": ["A"], "quantity": [3], "at": [4]}}, time="at")
     sql = """
         SELECT item, MAX(quantity) AS most
         FROM (SELECT item, quantity FROM s [RANGE 60] EXCEPT ALL
               SELECT item, quantity FROM r [RANGE 60]) d
         GROUP BY item
     """
-    rows = [tuple(row.values()) for row in session.sql(sql).to_arrow().to_pylist()]
+    rows = [tuple(row.values()) for row in w.sql(sql).to_arrow().to_pylist()]
     assert rows[:4] == [
         ("B", 5, "insert", 1),
         ("A", 3, "insert", 2),

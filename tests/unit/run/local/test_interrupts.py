@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import interrupts
 import pyarrow as pa
 import pytest
+from bags import bag
 from taps import LIMIT_S, Tap
 
 from windrow import ResourceError, Session
@@ -54,20 +54,17 @@ def joined(notes: Notes, *, as_iterators: bool = False) -> Any:
     return session.sql(JOIN)
 
 
-def rows_of(batches: list[pa.RecordBatch]) -> Counter[str]:
-    return Counter(repr(row) for batch in batches for row in batch.to_pylist())
-
-
+@pytest.mark.law
 @pytest.mark.parametrize("as_iterators", [False, True])
 def test_a_loop_goes_on_after_an_interrupt_without_a_row_lost_or_doubled(as_iterators):
-    expected = rows_of(list(joined(Notes())))
+    expected = bag(list(joined(Notes())))
     result = joined(Notes(1, 4, 9), as_iterators=as_iterators)
     got: list[pa.RecordBatch] = []
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             got.extend(result)
     got.extend(result)
-    assert rows_of(got) == expected
+    assert bag(got) == expected
     assert result.progress.rows_out == sum(expected.values())
 
 
@@ -76,7 +73,7 @@ def test_to_arrow_after_an_interrupted_one_gives_all_rows():
     with pytest.raises(KeyboardInterrupt):
         result.to_arrow()
     found = result.to_arrow()
-    assert rows_of(found.to_batches()) == rows_of(list(joined(Notes())))
+    assert bag(found.to_batches()) == bag(list(joined(Notes())))
     assert result.progress.rows_out == len(found)
 
 
@@ -93,7 +90,7 @@ def test_a_checkpoint_after_an_interrupt_holds_what_was_not_handed_out():
         )
         session.stream(name, [table.sort_by("at")], time="at")
     rest = session.sql(JOIN, resume=checkpoint).to_arrow()
-    assert rows_of(rest.to_batches()) == rows_of(list(joined(Notes())))
+    assert bag(rest.to_batches()) == bag(list(joined(Notes())))
 
 
 def test_a_second_interrupt_does_not_wait_and_the_result_says_that_it_cannot_go_on():
@@ -139,7 +136,7 @@ def test_a_handler_of_the_user_is_called_once_and_kept():
 
     signal.signal(signal.SIGINT, handler)
     found = joined(Notes(2, 5)).to_arrow()
-    assert rows_of(found.to_batches()) == rows_of(list(joined(Notes())))
+    assert bag(found.to_batches()) == bag(list(joined(Notes())))
     assert called == [signal.SIGINT] * 2
     assert signal.getsignal(signal.SIGINT) is handler
 
@@ -177,7 +174,7 @@ def test_the_second_interrupt_breaks_through_where_it_may():
     assert passed == ["inner", "inner", "outer"]
 
 
-@pytest.mark.laws
+@pytest.mark.law
 @pytest.mark.parametrize("kinds", [list(interrupts.KINDS)[0::2], list(interrupts.KINDS)[1::2]])
 def test_interrupts_at_random_moments_kill_no_process_and_cost_no_row(kinds):
     ran = subprocess.run(

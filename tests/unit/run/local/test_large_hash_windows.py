@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from sessions import session
 
-import windrow
 from windrow.kernels.structures.buckets import _FAR
 
 TUPLES, KEYS, WINDOW = 60_000, 30_000, 25_000
@@ -15,12 +15,15 @@ NUMBERS_PER_TUPLE = 3.2
 
 
 def answer(tables: dict[str, pa.Table], **options: str) -> list[tuple[int, int]]:
-    session = windrow.Session()
-    for name, table in tables.items():
-        parts = [table.slice(start, 20_000) for start in range(0, TUPLES, 20_000)]
-        session.stream(name, parts, time="ts")
+    w = session(
+        {
+            name: [table.slice(start, 20_000) for start in range(0, TUPLES, 20_000)]
+            for name, table in tables.items()
+        },
+        time="ts",
+    )
     query = f"SELECT a.n AS i, b.n AS j FROM a, b WHERE a.k = b.k WINDOW = {WINDOW}"
-    found = session.sql(query, **options).to_arrow()
+    found = w.sql(query, **options).to_arrow()
     return sorted(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 

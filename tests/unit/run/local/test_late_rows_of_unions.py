@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
 import windrow
 
@@ -16,19 +17,19 @@ QUERIES = [
 ]
 
 
-def session() -> windrow.Session:
+def streams_with_late_rows() -> windrow.Session:
     """Of a stream, row 7 is late when it comes, and row 8 has no time."""
-    w = windrow.Session()
     batches = [([1, 8], [5, None]), ([7], [1]), ([1], [9])]
     tables = [pa.table({"k": k, "at": pa.array(at, pa.int64())}) for k, at in batches]
-    w.stream("a", tables, time="at")
-    w.stream("b", [pa.table({"k": [2], "at": [5]}), pa.table({"k": [2], "at": [20]})], time="at")
-    return w
+    return session(
+        {"a": tables, "b": [pa.table({"k": [2], "at": [5]}), pa.table({"k": [2], "at": [20]})]},
+        time="at",
+    )
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_they_are_counted_and_kept_and_not_in_the_answer(sql: str) -> None:
-    result = session().sql(sql, on_late="keep")
+def test_late_rows_of_a_union_are_counted_and_kept_and_not_in_the_answer(sql: str) -> None:
+    result = streams_with_late_rows().sql(sql, on_late="keep")
     assert {(row["k"], row["_event_time"]) for row in result.to_arrow().to_pylist()} == {
         *((1, at) for at in (5, 13)),
         *((2, at) for at in (5, 9, 20, 24)),
@@ -38,6 +39,6 @@ def test_they_are_counted_and_kept_and_not_in_the_answer(sql: str) -> None:
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_they_fail_the_query_that_asks_for_that(sql: str) -> None:
+def test_late_rows_of_a_union_fail_the_query_that_asks_for_that(sql: str) -> None:
     with pytest.raises(windrow.DataError, match="null-time"):
-        session().sql(sql, on_late="fail").to_arrow()
+        streams_with_late_rows().sql(sql, on_late="fail").to_arrow()

@@ -6,7 +6,8 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from cases.in_process import bag
+from bags import bag
+from sessions import session
 
 import windrow
 from windrow.run.local.result import Result
@@ -16,7 +17,7 @@ PLANS = ("tpa", "nta")
 MAX = SUM.replace("SUM(a.x) AS s", "MAX(a.x) AS s")
 
 
-def session(rows: int = 120) -> windrow.Session:
+def drawn_streams(rows: int = 120) -> windrow.Session:
     made, random = windrow.Session(), Random(7)
     for name in ("a", "b"):
         data = pa.table(
@@ -43,19 +44,20 @@ class Watched:
                 self.most[name] = max(self.most.get(name, 0), figures["stored"])
         self.figures = {name.split()[0]: own for name, own in result.progress.operators.items()}
         self.most = {name.split()[0]: most for name, most in self.most.items()}
-        self.answer = bag(pa.Table.from_batches(batches))
+        self.answer = bag(batches)
 
 
 @pytest.fixture(scope="module")
 def usual() -> Watched:
-    return Watched(session().sql(SUM, scheduling="tpa"))
+    return Watched(drawn_streams().sql(SUM, scheduling="tpa"))
 
 
 @pytest.fixture(scope="module")
 def by_negatives() -> Watched:
-    return Watched(session().sql(SUM, scheduling="nta"))
+    return Watched(drawn_streams().sql(SUM, scheduling="nta"))
 
 
+@pytest.mark.law
 def test_the_changes_are_the_same(usual, by_negatives):
     assert by_negatives.answer == usual.answer
 
@@ -79,16 +81,15 @@ def test_the_join_holds_its_windows_and_no_combination(usual, by_negatives):
 
 
 def test_values_in_order_are_taken_back_by_value():
-    by_plan = [Watched(session().sql(MAX, scheduling=own)) for own in PLANS]
+    by_plan = [Watched(drawn_streams().sql(MAX, scheduling=own)) for own in PLANS]
     assert by_plan[0].answer == by_plan[1].answer
     assert by_plan[1].figures["SlidingAggregate"]["stored"] == 0
 
 
 def test_late_rows_are_counted_where_rows_enter():
     data = pa.table({"k": [1, 1, 1], "x": [1, 2, 3], "ts": [5, 9, 2]})
-    made = windrow.Session()
     reader = pa.RecordBatchReader.from_batches(data.schema, data.to_batches(max_chunksize=1))
-    made.stream("a", reader, time="ts")
+    made = session({"a": reader}, time="ts")
     result = made.sql("SELECT SUM(x) AS s FROM a [RANGE 3]", scheduling="nta")
     assert result.to_arrow()["s"].to_pylist()[-1] is None
     assert result.progress.late == 1
@@ -97,10 +98,11 @@ def test_late_rows_are_counted_where_rows_enter():
 @pytest.mark.parametrize("plan", PLANS)
 def test_rows_that_are_counted_alone_need_no_column(plan):
     both = "SELECT k FROM a [RANGE 2] UNION ALL SELECT DISTINCT k FROM b [RANGE 2]"
-    result = session(rows=3).sql(f"SELECT COUNT(*) AS n FROM ({both}) u", scheduling=plan)
+    result = drawn_streams(rows=3).sql(f"SELECT COUNT(*) AS n FROM ({both}) u", scheduling=plan)
     assert max(result.to_arrow()["n"].to_pylist()) == 5  # three of a, and two values of b
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("rows", [1, 100])
 def test_rows_that_never_meet_leave_no_trace_whatever_the_batches(plan, rows):
@@ -115,14 +117,15 @@ def test_rows_that_never_meet_leave_no_trace_whatever_the_batches(plan, rows):
     assert made.sql(sql, scheduling=plan).to_arrow().num_rows == 0
 
 
+@pytest.mark.law
 def test_a_query_by_negative_tuples_is_resumed_as_one():
-    first = session().sql(SUM, scheduling="nta")
+    first = drawn_streams().sql(SUM, scheduling="nta")
     found = [next(first), next(first)]
     checkpoint = first.checkpoint()
-    rest = session().sql(SUM, scheduling="nta", resume=checkpoint)
-    assert bag(pa.Table.from_batches([*found, *rest])) == Watched(session().sql(SUM)).answer
+    rest = drawn_streams().sql(SUM, scheduling="nta", resume=checkpoint)
+    assert bag([*found, *rest]) == Watched(drawn_streams().sql(SUM)).answer
     with pytest.raises(windrow.PlanError) as refused:
-        session().sql(SUM, resume=checkpoint)
+        drawn_streams().sql(SUM, resume=checkpoint)
     assert str(refused.value) == (
         "PlanError[checkpoint-of-another-plan]: the checkpoint was made with scheduling nta, not tpa\n"
         "  by negative tuples operators hold other rows\n"

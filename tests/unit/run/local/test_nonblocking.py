@@ -11,6 +11,7 @@ from itertools import chain, islice
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import scan_of
@@ -48,7 +49,7 @@ def batch(*times: int, key: str = "x") -> pa.RecordBatch:
     return pa.record_batch({"k": [key] * len(times), "at": list(times)}, schema=SCHEMA)
 
 
-def session(**streams: object) -> Session:
+def tapped(**streams: object) -> Session:
     made = Session()
     for name, data in streams.items():
         schema = SCHEMA if isinstance(data, Tap) else None
@@ -56,7 +57,7 @@ def session(**streams: object) -> Session:
     return made
 
 
-@pytest.mark.laws
+@pytest.mark.law
 @pytest.mark.parametrize("polling", ["in step", "round robin"])
 @pytest.mark.parametrize("algorithm", [name for name in ("bew", "nlw", "hw") if name in choices()])
 def test_a_stalled_stream_keeps_no_combination_of_the_others_back(taps, algorithm, polling):
@@ -64,7 +65,7 @@ def test_a_stalled_stream_keeps_no_combination_of_the_others_back(taps, algorith
     # b      2               stalls for good
     # c         3   4   5    each meets both at once; the watermark stands at 1
     query = "SELECT c.at FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 5"
-    result = session(**taps).sql(query, algorithm=algorithm, polling=polling)
+    result = tapped(**taps).sql(query, algorithm=algorithm, polling=polling)
     heard = Listener(result)
     taps["a"].give(batch(1))
     taps["b"].give(batch(2))
@@ -85,7 +86,7 @@ def test_progress_names_the_streams_that_have_nothing_now(taps, monkeypatch):
         wait(feeds, *how)
 
     monkeypatch.setattr(Feeds, "wait", signaled)
-    result = session(a=taps["a"], b=[batch(1)]).sql(JOIN)
+    result = tapped(a=taps["a"], b=[batch(1)]).sql(JOIN)
     heard = Listener(result)
     assert waits.acquire(timeout=LIMIT_S)
     assert result.progress.stalled == ("a",)
@@ -110,7 +111,7 @@ def test_the_query_does_not_turn_in_a_loop_while_all_streams_block(taps, monkeyp
 
     monkeypatch.setattr(Feeds, "wait", signaled)
     monkeypatch.setattr(Feeds, "poll", counted)
-    result = session(a=taps["a"], b=taps["b"]).sql(JOIN)
+    result = tapped(a=taps["a"], b=taps["b"]).sql(JOIN)
     heard = Listener(result)
     assert waits.acquire(timeout=LIMIT_S)
     before = len(polls)
@@ -126,7 +127,7 @@ def test_the_query_does_not_turn_in_a_loop_while_all_streams_block(taps, monkeyp
 
 
 def test_stop_from_another_thread_ends_a_loop_that_waits_for_all_streams(taps):
-    result = session(a=taps["a"], b=taps["b"]).sql(JOIN)
+    result = tapped(a=taps["a"], b=taps["b"]).sql(JOIN)
     heard = Listener(result)
     assert taps["a"].is_asked.wait(LIMIT_S)
     assert taps["b"].is_asked.wait(LIMIT_S)
@@ -136,7 +137,7 @@ def test_stop_from_another_thread_ends_a_loop_that_waits_for_all_streams(taps):
 
 
 def test_readers_end_and_close_their_iterators_as_soon_as_these_return(taps):
-    result = session(a=taps["a"], b=taps["b"]).sql(JOIN)
+    result = tapped(a=taps["a"], b=taps["b"]).sql(JOIN)
     heard = Listener(result)
     assert taps["a"].is_asked.wait(LIMIT_S)
     assert taps["b"].is_asked.wait(LIMIT_S)
@@ -161,7 +162,7 @@ def test_a_reader_that_waits_for_room_ends_when_the_query_does():
             yield batch(at)
             at += 1
 
-    with session(a=endless(), b=endless()).sql(JOIN) as result:
+    with tapped(a=endless(), b=endless()).sql(JOIN) as result:
         next(result)
         threads = readers()
         assert set(threads) == {"a", "b"}
@@ -176,7 +177,7 @@ def test_a_result_that_nobody_holds_any_more_leaves_no_reader_behind():
         while True:
             yield batch(1)
 
-    result = session(a=endless(), b=[batch(1)]).sql(JOIN)
+    result = tapped(a=endless(), b=[batch(1)]).sql(JOIN)
     next(result)
     thread = readers()["a"]
     del result
@@ -193,14 +194,14 @@ def test_a_stream_reads_no_further_ahead_than_it_may_hold():
             given_out.append(at)
             yield batch(at)
 
-    with session(a=counted(), b=[batch(0)]).sql(JOIN) as result:
+    with tapped(a=counted(), b=[batch(0)]).sql(JOIN) as result:
         next(result)
         taken = result.checkpoint().positions["a"].rows
         assert len(given_out) <= taken + HELD + 1
 
 
 def test_an_error_of_a_source_names_the_stream_after_all_that_came_before_it(taps):
-    result = session(a=taps["a"], b=[batch(1)]).sql(JOIN)
+    result = tapped(a=taps["a"], b=[batch(1)]).sql(JOIN)
     heard = Listener(result)
     taps["a"].give(batch(1), ValueError("the wire is cut"))
     assert heard.next() == [{"a": 1, "b": 1}]
@@ -218,14 +219,14 @@ def test_an_error_of_a_source_names_the_stream_after_all_that_came_before_it(tap
 
 
 def test_what_ends_a_thread_reaches_the_user_too(taps):
-    result = session(a=taps["a"], b=[batch(1)]).sql(JOIN)
+    result = tapped(a=taps["a"], b=[batch(1)]).sql(JOIN)
     taps["a"].give(SystemExit(3))
     with pytest.raises(DataError, match="the stream a failed: SystemExit: 3"):
         list(result)
 
 
 def test_a_source_that_says_nothing_now_is_asked_again(taps):
-    result = session(a=taps["a"], b=taps["b"]).sql(JOIN)
+    result = tapped(a=taps["a"], b=taps["b"]).sql(JOIN)
     heard = Listener(result)
     taps["a"].give(NOTHING_NOW, NOTHING_NOW, batch(1), NOTHING_NOW)
     taps["b"].give(batch(1), NOTHING_NOW, batch(2))
@@ -244,7 +245,7 @@ def test_nothing_now_is_no_first_batch_to_take_columns_from():
 
 
 def test_an_iterator_with_a_schema_is_not_read_before_a_query_asks(taps):
-    made = session(a=taps["a"])
+    made = tapped(a=taps["a"])
     made.sql("SELECT COUNT(*) AS n FROM a [RANGE 5]")
     assert not taps["a"].is_asked.is_set()
 
@@ -260,7 +261,7 @@ def test_data_with_columns_of_its_own_takes_no_schema():
 
 
 def test_a_checkpoint_can_be_had_while_the_query_waits(taps):
-    result = session(a=taps["a"], b=taps["b"]).sql(JOIN)
+    result = tapped(a=taps["a"], b=taps["b"]).sql(JOIN)
     heard = Listener(result)
     taps["a"].give(batch(1))
     taps["b"].give(batch(2))
@@ -268,7 +269,7 @@ def test_a_checkpoint_can_be_had_while_the_query_waits(taps):
     checkpoint = pickle.loads(pickle.dumps(result.checkpoint()))
     result.stop()
     assert heard.has_ended()
-    rest = session(a=[batch(1), batch(3)], b=[batch(2)]).sql(JOIN, resume=checkpoint)
+    rest = tapped(a=[batch(1), batch(3)], b=[batch(2)]).sql(JOIN, resume=checkpoint)
     assert rest.to_arrow().to_pylist() == [{"a": 3, "b": 2}]
 
 
@@ -393,14 +394,11 @@ def test_a_stream_that_kept_the_query_waiting_is_not_waited_for_until_it_has_bat
     ]
 
 
-def rows_of(batches: list[pa.RecordBatch]) -> Counter:
-    return Counter((row["a"], row["b"]) for part in batches for row in part.to_pylist())
-
-
 POLLING = st.sampled_from([None, "round robin"])
 TIMES = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=3), min_size=1, max_size=5)
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(a=TIMES, b=TIMES, stops=st.integers(0, 4), polling=POLLING, data=st.data())
 def test_iterators_that_stall_and_a_resume_give_every_combination_once(a, b, stops, polling, data):
@@ -425,7 +423,7 @@ def test_iterators_that_stall_and_a_resume_give_every_combination_once(a, b, sto
     wanted = Counter(
         (left, right) for left in chain(*a) for right in chain(*b) if abs(left - right) <= 5
     )
-    assert rows_of([*taken, *rest]) == wanted
+    assert bag([*taken, *rest]) == wanted
     assert rest.progress.rows_in == sum(map(len, a)) + sum(map(len, b))
     assert rest.progress.late == 0
 
@@ -433,7 +431,7 @@ def test_iterators_that_stall_and_a_resume_give_every_combination_once(a, b, sto
 def test_readers_are_ended_when_the_program_ends_and_one_that_blocks_is_left_behind(
     taps, monkeypatch
 ):
-    result = session(a=taps["a"], b=taps["b"]).sql(JOIN)
+    result = tapped(a=taps["a"], b=taps["b"]).sql(JOIN)
     heard = Listener(result)
     assert taps["a"].is_asked.wait(LIMIT_S)
     assert taps["b"].is_asked.wait(LIMIT_S)

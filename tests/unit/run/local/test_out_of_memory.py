@@ -8,8 +8,9 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from sessions import session
 
-from windrow import ResourceError, Session
+from windrow import ResourceError
 from windrow.run.local import execution
 from windrow.run.local.execution import out_of_memory
 
@@ -64,9 +65,8 @@ def test_every_kind_of_memory_error_is_one(kind, monkeypatch):
     def fails(*_: object) -> None:
         raise error
 
-    session = Session()
-    session.stream("s", pa.table({"k": [1], "at": [0]}), time="at")
-    result = session.sql("SELECT k FROM s")
+    w = session({"s": {"k": [1], "at": [0]}}, time="at")
+    result = w.sql("SELECT k FROM s")
     monkeypatch.setattr(execution.Scheduler, "run", fails)
     for _ in range(2):
         with pytest.raises(ResourceError, match="a batch of 1 rows of s") as caught:
@@ -74,7 +74,7 @@ def test_every_kind_of_memory_error_is_one(kind, monkeypatch):
         assert caught.value.__cause__ is error
 
 
-def test_the_whole_message():
+def test_the_message_says_what_was_too_large_and_what_to_do():
     assert str(out_of_memory(MemoryError("no room"), ("s", 1_000), 20)) == (
         "ResourceError[out-of-memory]: there is not enough memory for a batch of 1,000 rows of s\n"
         "  the query holds 20 rows, with which it makes up to 20,000 combinations; no room\n"

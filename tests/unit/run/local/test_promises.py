@@ -8,9 +8,10 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from plans import scan_of
+from sessions import session
 
 import windrow
 from windrow.run.local.feeds import Feed, Position
@@ -104,6 +105,7 @@ def answer(query, streams):
     return Counter(rows)
 
 
+@pytest.mark.law
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(TIMES, TIMES, CUTS, CUTS, st.sampled_from(range(len(QUERIES))))
 def test_every_promise_gives_the_answer_of_the_sorted_streams(a, b, cuts, places, which):
@@ -128,6 +130,7 @@ def feed_of(parts, position, promises):
     return Feed(scan_of("a", **promises), InMemory(arrived), position)
 
 
+@pytest.mark.law
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(TIMES, CUTS, CUTS, st.integers(1, 4), st.sampled_from([None, 1, 3]))
 def test_the_watermark_is_as_far_as_the_promise_reaches_after_every_batch(
@@ -135,6 +138,7 @@ def test_the_watermark_is_as_far_as_the_promise_reaches_after_every_batch(
 ):
     rows = with_punctuations(with_keys(times), places)
     parts = [part for part in batches(rows, cuts) if part.num_rows]
+    assume(parts)
     promises = {"lateness": None, "read_ahead": c, "punctuation": "told"}
     position = Position()
     seen = []
@@ -170,20 +174,18 @@ def test_who_breaks_a_promise_is_late_and_told_what_to_do(promise, then):
     first = table([(5, "x", None), (7, "x", None), (5, None, "punctuation" in promise)])
     second = table([(4, "x", None), (8, "x", None)])
     query = "SELECT k, COUNT(*) AS n FROM a [RANGE 3] GROUP BY k"
-    session = windrow.Session()
-    session.stream("a", [first, second], time="at", **promise)
-    counted = session.sql(query)
+    w = session({"a": [first, second]}, time="at", **promise)
+    counted = w.sql(query)
     counted.to_arrow()
     assert counted.progress.late == 1
     with pytest.raises(windrow.DataError, match="late-row") as failed:
-        session.sql(query, on_late="fail").to_arrow()
+        w.sql(query, on_late="fail").to_arrow()
     assert then in str(failed.value)
 
 
 def test_punctuations_are_no_data_and_their_column_is_none_of_the_stream():
-    session = windrow.Session()
-    session.stream("a", table([(1, "x", False), (1, None, True)]), time="at", punctuation="told")
-    found = session.sql("SELECT * FROM a").to_arrow()
+    w = session({"a": table([(1, "x", False), (1, None, True)])}, time="at", punctuation="told")
+    found = w.sql("SELECT * FROM a").to_arrow()
     assert found.to_pylist() == [{"at": 1, "k": "x"}]
 
 
@@ -196,9 +198,8 @@ def test_a_closing_punctuation_gives_the_rest_though_the_stream_stays_open():
         while True:
             yield NOTHING_NOW
 
-    session = windrow.Session()
-    session.stream("a", rows(), time="at", punctuation="told", schema=table([]).schema)
-    changes = session.sql("SELECT k, COUNT(*) AS n FROM a [RANGE 3] GROUP BY k")
+    w = session({"a": rows()}, time="at", punctuation="told", schema=table([]).schema)
+    changes = w.sql("SELECT k, COUNT(*) AS n FROM a [RANGE 3] GROUP BY k")
     seen = []
     for batch in changes:
         seen += [(row["_change_type"], row["n"], row["_event_time"]) for row in batch.to_pylist()]
@@ -264,10 +265,9 @@ def test_a_promise_that_cannot_be_used_is_refused(promise, message):
 
 
 def test_explain_tells_the_promises_and_what_follows_from_them():
-    session = windrow.Session()
-    session.stream("a", table([]), time="at", read_ahead=3)
-    session.stream("b", table([]), time="at", lateness=2, punctuation="told")
-    text = session.explain("SELECT a.at FROM a, b WHERE a.k = b.k WINDOW = 5")
+    w = session({"a": table([])}, time="at", read_ahead=3)
+    w.stream("b", table([]), time="at", lateness=2, punctuation="told")
+    text = w.explain("SELECT a.at FROM a, b WHERE a.k = b.k WINDOW = 5")
     assert "a: time at (bigint), read-ahead 3 rows" in text
     assert "b: time at (bigint), lateness 2, punctuations in told" in text
     assert (

@@ -17,8 +17,9 @@ from cases.in_process import cut_again
 from cases.tape import TAPES
 from hypothesis import given, settings
 from plans import physical
+from sessions import session
 
-from windrow import DataError, PlanError, ResourceError, Session, WindrowError
+from windrow import DataError, PlanError, ResourceError, WindrowError
 from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.planner import optimize
 from windrow.physical.options import Options
@@ -55,13 +56,6 @@ def batch(*rows: tuple[str, int, int | None]) -> pa.RecordBatch:
     )
 
 
-def session(lateness: int = 0, **streams: object) -> Session:
-    made = Session()
-    for name, data in streams.items():
-        made.stream(name, data, time="at", lateness=lateness)
-    return made
-
-
 def rows_of(table: pa.Table) -> list[tuple[object, ...]]:
     return [tuple(row.values()) for row in table.to_pylist()]
 
@@ -77,13 +71,13 @@ ONE_SIDED = [
 @pytest.mark.parametrize(("window", "differences"), ONE_SIDED)
 def test_a_window_with_both_ends_on_one_side_includes_them(window, differences):
     lines = [batch(*(("x", n, n) for n in range(start, start + 8))) for start in range(0, 40, 8)]
-    made = session(4, a=lines, b=lines)
+    made = session({"a": lines, "b": lines}, time="at", lateness=4)
     query = f"SELECT a.n AS an, b.n AS bn FROM a, b WHERE a.k = b.k WINDOW (a, b) BETWEEN {window}"
     expected = [(n, n + d) for n in range(40) for d in differences if 0 <= n + d < 40]
     assert sorted(rows_of(made.sql(query).to_arrow())) == sorted(expected)
 
 
-@pytest.mark.laws
+@pytest.mark.law
 @pytest.mark.parametrize(("window", "_"), ONE_SIDED)
 @pytest.mark.parametrize("algorithm", ["bew", "few", "nlw"])
 def test_what_is_held_under_a_one_sided_window_stays_within_the_bound_of_explain(
@@ -91,7 +85,7 @@ def test_what_is_held_under_a_one_sided_window_stays_within_the_bound_of_explain
 ):
     lines = [batch(*(("x", n, n) for n in range(start, start + 8))) for start in range(0, 400, 8)]
     query = f"SELECT a.n FROM a, b WHERE a.k = b.k WINDOW (a, b) BETWEEN {window}"
-    made = session(3, a=lines, b=lines)
+    made = session({"a": lines, "b": lines}, time="at", lateness=3)
     plan = physical(made.explain(query, algorithm=algorithm))
     # Each stream has one tuple per tick, and is at most one batch of 8 ahead of the other.
     stated = re.findall(r"[ab] <= rate\(.\) x (?:max\(0, |\()(.*)\) \+ one batch", plan)
@@ -110,9 +104,11 @@ def test_a_three_way_join_gives_each_combination_within_the_windows_once():
     def store(*rows: tuple[str, int]) -> pa.Table:
         return pa.table({"item": [r[0] for r in rows], "ts": [at(r[1]) for r in rows]})
 
-    made = Session()
-    made.stream("a", store(("pen", 0), ("ink", 10)), time="ts", lateness="5 seconds")
-    made.stream("b", store(("pen", 1800), ("ink", 4000)), time="ts", lateness="5 seconds")
+    made = session(
+        {"a": store(("pen", 0), ("ink", 10)), "b": store(("pen", 1800), ("ink", 4000))},
+        time="ts",
+        lateness="5 seconds",
+    )
     made.stream("c", store(("pen", 3600), ("pen", 3601), ("ink", 20)), time="ts")
     result = made.sql(
         "SELECT a.item, a.ts AS first, c.ts AS last FROM a, b, c "
@@ -125,7 +121,7 @@ def test_a_three_way_join_gives_each_combination_within_the_windows_once():
 def test_a_sliding_aggregate_is_a_changelog_with_expirations():
     #  n   5 at 0 ======]          alive 0..5
     #      7 at 3    ======]       alive 3..8
-    result = session(a=batch(("u", 5, 0), ("u", 7, 3), ("u", -1, 4))).sql(TOTALS)
+    result = session({"a": batch(("u", 5, 0), ("u", 7, 3), ("u", -1, 4))}, time="at").sql(TOTALS)
     assert rows_of(result.to_arrow()) == [
         ("u", 5, 1, "insert", 0),
         ("u", 5, 1, "delete", 3),
@@ -146,8 +142,7 @@ def test_a_sliding_aggregate_is_a_changelog_with_expirations():
     ],
 )
 def test_event_time_has_the_type_of_the_streams_time(time, kind):
-    made = Session()
-    made.stream("s", pa.table({"ts": time}), time="ts")
+    made = session({"s": {"ts": time}}, time="ts")
     result = made.sql("SELECT COUNT(*) AS n FROM s [RANGE INTERVAL '1' DAY]").to_arrow()
     assert result.schema.field("_event_time").type == kind
     assert result.column("_event_time")[0] == time[0]
@@ -155,8 +150,11 @@ def test_event_time_has_the_type_of_the_streams_time(time, kind):
 
 def test_a_bestmatch_join_gives_the_pairs_that_nothing_dominates():
     made = session(
-        a=batch(("", 10, 0), ("", 20, 9)),
-        b=batch(("", 11, 1), ("", 10, 2), ("", 12, 5), ("", 99, 9)),
+        {
+            "a": batch(("", 10, 0), ("", 20, 9)),
+            "b": batch(("", 11, 1), ("", 10, 2), ("", 12, 5), ("", 99, 9)),
+        },
+        time="at",
     )
     # n = 10 at 0: (1, 1), (2, 0), (5, 2); the last is farther in both than the first.
     assert sorted(rows_of(made.sql(NEAREST).to_arrow())) == [(10, 10), (10, 11)]
@@ -164,7 +162,7 @@ def test_a_bestmatch_join_gives_the_pairs_that_nothing_dominates():
 
 def test_a_join_inside_an_aggregate_is_one_query():
     #  a  u1        b  u3: a row at 3, alive 3..7; b u5: one at 5, alive 5..9
-    made = session(a=batch(("u", 0, 1)), b=batch(("u", 0, 3), ("u", 0, 5)))
+    made = session({"a": batch(("u", 0, 1)), "b": batch(("u", 0, 3), ("u", 0, 5))}, time="at")
     result = made.sql(NESTED)
     assert rows_of(result.to_arrow()) == [
         ("u", 1, "insert", 3),
@@ -180,7 +178,11 @@ def test_a_join_inside_an_aggregate_is_one_query():
 
 def test_an_aggregate_over_a_bestmatch_join_waits_for_its_delay():
     made = session(
-        a=[batch(("", 10, 0)), batch(("", 10, 20))], b=[batch(("", 11, 5)), batch(("", 11, 18))]
+        {
+            "a": [batch(("", 10, 0)), batch(("", 10, 20))],
+            "b": [batch(("", 11, 5)), batch(("", 11, 18))],
+        },
+        time="at",
     )
     query = f"SELECT COUNT(*) AS c FROM ({NEAREST}) x [RANGE 1]"
     # Pairs (0, 5) at 5 and (20, 18) at 20, each alive for two ticks.
@@ -200,7 +202,7 @@ def test_batches_come_as_their_input_does():
             yield batch(("u", at, at))
             at += 10
 
-    made = session(a=endless(0), b=endless(1))
+    made = session({"a": endless(0), "b": endless(1)}, time="at")
     result = made.sql(JOIN)
     assert [rows_of(pa.Table.from_batches([next(result)])) for _ in range(3)] == [
         [("u", 0, 1)],
@@ -216,7 +218,7 @@ def test_pandas_and_arrow_and_polars_give_the_same_answer():
     pl = pytest.importorskip("polars")
     left, right = batch(("u", 1, 1), ("v", 2, 2)), batch(("v", 3, 3), ("u", 4, 9))
     answers = [
-        session(a=form(left), b=form(right)).sql(JOIN)
+        session({"a": form(left), "b": form(right)}, time="at").sql(JOIN)
         for form in (pa.RecordBatch.to_pandas, pl.from_arrow, lambda rows: rows)
     ]
     frame, polars, table = answers[0].to_pandas(), answers[1].to_polars(), answers[2].to_arrow()
@@ -226,12 +228,12 @@ def test_pandas_and_arrow_and_polars_give_the_same_answer():
 
 
 def test_a_result_can_be_read_through_the_arrow_interface():
-    result = session(a=batch(("u", 1, 1)), b=batch(("u", 2, 2))).sql(JOIN)
+    result = session({"a": batch(("u", 1, 1)), "b": batch(("u", 2, 2))}, time="at").sql(JOIN)
     assert pa.table(result).to_pydict() == {"k": ["u"], "an": [1], "bn": [2]}
 
 
 def test_an_answer_without_rows_keeps_its_columns():
-    table = session(a=batch(), b=batch(("u", 1, 1))).sql(JOIN).to_arrow()
+    table = session({"a": batch(), "b": batch(("u", 1, 1))}, time="at").sql(JOIN).to_arrow()
     assert table.to_pydict() == {"k": [], "an": [], "bn": []}
 
 
@@ -240,7 +242,7 @@ LATE = [batch(("u", 1, 0)), batch(("u", 2, 10), ("u", 3, 12)), batch(("u", 4, 5)
 
 
 def test_late_rows_are_counted_and_left_out():
-    result = session(a=list(LATE), lateness=2).sql(TOTALS)
+    result = session({"a": list(LATE)}, time="at", lateness=2).sql(TOTALS)
     table = result.to_arrow()
     assert max(total for _, total, *_ in rows_of(table)) == 5
     assert (result.progress.late, result.progress.null_time) == (1, 1)
@@ -249,7 +251,7 @@ def test_late_rows_are_counted_and_left_out():
 
 
 def test_late_rows_are_kept_as_they_came():
-    result = session(a=list(LATE), lateness=2).sql(
+    result = session({"a": list(LATE)}, time="at", lateness=2).sql(
         "SELECT COUNT(*) AS c FROM a [RANGE 5]", on_late="keep"
     )
     result.to_arrow()
@@ -259,7 +261,7 @@ def test_late_rows_are_kept_as_they_came():
 
 def test_rows_that_the_query_does_not_want_are_not_kept_as_late():
     late = [*LATE[:2], batch(("u", 4, 5), ("u", -1, 6))]
-    result = session(a=late, lateness=2).sql(TOTALS, on_late="keep")
+    result = session({"a": late}, time="at", lateness=2).sql(TOTALS, on_late="keep")
     result.to_arrow()
     assert rows_of(result.late["a"]) == [("u", 4, 5)]
     assert result.progress.late == 1
@@ -267,13 +269,13 @@ def test_rows_that_the_query_does_not_want_are_not_kept_as_late():
 
 def test_a_late_row_of_a_stream_under_two_aliases_is_kept_once():
     query = "SELECT x.n FROM a x, a y WHERE x.k = y.k WINDOW = 5"
-    result = session(a=list(LATE), lateness=2).sql(query, on_late="keep")
+    result = session({"a": list(LATE)}, time="at", lateness=2).sql(query, on_late="keep")
     result.to_arrow()
     assert rows_of(result.late["a"]) == [("u", 4, 5), ("u", 5, None)]
 
 
 def test_a_late_row_is_fatal_by_choice():
-    result = session(a=list(LATE), lateness=2).sql(TOTALS, on_late="fail")
+    result = session({"a": list(LATE)}, time="at", lateness=2).sql(TOTALS, on_late="fail")
     with pytest.raises(DataError) as error:
         result.to_arrow()
     assert str(error.value) == (
@@ -287,7 +289,7 @@ def test_a_late_row_is_fatal_by_choice():
 def test_a_row_below_its_own_streams_promise_but_not_below_the_querys_watermark_is_used():
     #  a (lateness 0)     0 ... 20, then 17: below a's promise of 20
     #  b (lateness 10)    20, 25            which holds the query's watermark at 15
-    made = session(a=[batch(("u", 1, 0), ("u", 2, 20)), batch(("u", 3, 17))])
+    made = session({"a": [batch(("u", 1, 0), ("u", 2, 20)), batch(("u", 3, 17))]}, time="at")
     made.stream("b", [batch(("u", 8, 20), ("u", 9, 25))], time="at", lateness=10)
     result = made.sql(JOIN)
     assert sorted(rows_of(result.to_arrow())) == [("u", 2, 8), ("u", 2, 9), ("u", 3, 8)]
@@ -297,14 +299,14 @@ def test_a_row_below_its_own_streams_promise_but_not_below_the_querys_watermark_
 def test_a_large_table_out_of_order_has_no_late_rows(monkeypatch):
     monkeypatch.setattr("windrow.run.local.sources.SLICE_ROWS", 3)
     table = pa.Table.from_batches([batch(*(("u", 1, 37 * i % 20) for i in range(20)))])
-    result = session(a=table).sql("SELECT COUNT(*) AS c FROM a [RANGE 100]")
+    result = session({"a": table}, time="at").sql("SELECT COUNT(*) AS c FROM a [RANGE 100]")
     counts = [c for c, kind, _ in rows_of(result.to_arrow()) if kind == "insert"]
     assert max(counts) == 20
     assert result.progress.late == 0
 
 
 def test_progress_ends_with_empty_state_and_the_watermark_at_infinity():
-    result = session(a=batch(("u", 1, 1)), b=batch(("u", 2, 2))).sql(JOIN)
+    result = session({"a": batch(("u", 1, 1)), "b": batch(("u", 2, 2))}, time="at").sql(JOIN)
     before = result.progress
     table = result.to_arrow()
     assert (before.batch, before.rows_in, before.rows_out) == (0, 0, 0)
@@ -315,12 +317,14 @@ def test_progress_ends_with_empty_state_and_the_watermark_at_infinity():
 
 
 def test_progress_is_shown_per_batch(capsys):
-    session(a=batch(("u", 1, 1)), b=batch(("u", 2, 2))).sql(JOIN, progress="json").to_arrow()
+    session({"a": batch(("u", 1, 1)), "b": batch(("u", 2, 2))}, time="at").sql(
+        JOIN, progress="json"
+    ).to_arrow()
     assert '"rows_in": 2' in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_bad_values_name_their_expression_and_end_the_run():
-    made = session(a=[batch(("u", 0, 1))], b=[batch(("u", 2, 2))])
+    made = session({"a": [batch(("u", 0, 1))], "b": [batch(("u", 2, 2))]}, time="at")
     result = made.sql("SELECT a.k, 10 / a.n AS share FROM a, b WHERE a.k = b.k WINDOW = 5")
     with pytest.raises(DataError, match="Division by zero"):
         result.to_arrow()
@@ -329,7 +333,7 @@ def test_bad_values_name_their_expression_and_end_the_run():
 
 
 def test_a_checkpoint_of_another_query_is_refused():
-    made = session(a=[batch(("u", 1, 1))], b=[batch(("u", 2, 2))])
+    made = session({"a": [batch(("u", 1, 1))], "b": [batch(("u", 2, 2))]}, time="at")
     checkpoint = made.sql(JOIN).checkpoint()
     with pytest.raises(PlanError) as error:
         made.sql(TOTALS, resume=checkpoint)
@@ -366,7 +370,7 @@ def streams(random: Random) -> list[pa.RecordBatch]:
 @cache
 def planned(query: str) -> PhysicalQuery:
     """The query over streams a and b of lateness 3; planning takes longer than running here."""
-    made = session(a=batch(), b=batch(), lateness=3)
+    made = session({"a": batch(), "b": batch()}, time="at", lateness=3)
     catalog = made._catalog
     return optimize(compile_query(query, catalog, DuckdbTypes()), Options())
 
@@ -376,6 +380,7 @@ def run(query: str, inputs: dict[str, list[pa.RecordBatch]], resume: Checkpoint 
     return Result(lambda: Execution(planned(query), sources, resume=resume))
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("query", [JOIN, TOTALS, NESTED, NEAREST])
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(random=TAPES)
@@ -397,6 +402,7 @@ def test_resuming_after_any_batch_equals_never_having_stopped(query, random):
     assert rest.progress.late == whole.progress.late == 0
 
 
+@pytest.mark.law
 def test_the_state_of_a_join_stays_bounded_over_long_streams():
     size, batches = 200, 60
 
@@ -411,7 +417,7 @@ def test_the_state_of_a_join_stays_bounded_over_long_streams():
                 }
             )
 
-    result = session(a=sensor(0), b=sensor(1)).sql(JOIN.replace("5", "100"))
+    result = session({"a": sensor(0), "b": sensor(1)}, time="at").sql(JOIN.replace("5", "100"))
     most = 0
     for _ in result:
         most = max(most, result.progress.stored)
@@ -422,6 +428,8 @@ def test_the_state_of_a_join_stays_bounded_over_long_streams():
 
 
 def test_errors_while_running_are_windrows_own():
-    made = session(a=iter([batch(("u", 1, 1)), pa.record_batch({"k": ["u"]})]), b=batch())
+    made = session(
+        {"a": iter([batch(("u", 1, 1)), pa.record_batch({"k": ["u"]})]), "b": batch()}, time="at"
+    )
     with pytest.raises(WindrowError, match="a batch of a has no column 'n'"):
         made.sql(JOIN).to_arrow()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sessions import session
 
-from windrow import DataError, Session
+from windrow import DataError
 
 TABLE = pa.table({"k": [1, 2, 1], "at": [0, 5, 9]})
 COUNTS = "SELECT k, COUNT(*) AS n FROM s [RANGE 6] GROUP BY k"
@@ -22,9 +23,8 @@ ONCE = {
 
 
 def result_of(data: object, query: str = COUNTS, **options: object):
-    session = Session()
-    session.stream("s", data, time="at")
-    return session.sql(query, **options)
+    w = session({"s": data}, time="at")
+    return w.sql(query, **options)
 
 
 @pytest.mark.parametrize("kind", AGAIN)
@@ -75,11 +75,10 @@ def test_a_resumed_query_gives_its_rest_again():
 
 
 def test_the_data_are_those_that_were_there_when_it_was_asked():
-    session = Session()
-    session.stream("s", TABLE, time="at")
-    result = session.sql(COUNTS)
+    w = session({"s": TABLE}, time="at")
+    result = w.sql(COUNTS)
     first = result.to_arrow()
-    session.stream("s", pa.table({"other": ["x"], "at": [1]}), time="at")
+    w.stream("s", pa.table({"other": ["x"], "at": [1]}), time="at")
     assert result.to_arrow() == first
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
-from collections.abc import Iterable
 from itertools import islice, pairwise
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from cases.in_process import cut_again
 from cases.tape import TAPES
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from sessions import session
 
-from windrow import DataError, ResourceError, Session, WindrowError
+from windrow import DataError, ResourceError, WindrowError
 from windrow.run.local.checkpoint import CHECKPOINT_VERSION, Checkpoint
 
 COUNTS = "SELECT COUNT(*) AS n FROM s [RANGE 9]"
@@ -37,10 +37,6 @@ def batch(*times: int) -> pa.RecordBatch:
     return pa.record_batch({"x": list(range(len(times))), "at": list(times)})
 
 
-def rows_of(batches: Iterable[pa.RecordBatch]) -> Counter[str]:
-    return Counter(repr(row) for batch in batches for row in batch.to_pylist())
-
-
 def by(means: str, batches: list[pa.RecordBatch]) -> Any:
     if means == "reader":
         return pa.RecordBatchReader.from_batches(batches[0].schema, batches)
@@ -48,11 +44,11 @@ def by(means: str, batches: list[pa.RecordBatch]) -> Any:
 
 
 def counted(data: Any, checkpoint: Checkpoint | None = None) -> Any:
-    session = Session()
-    session.stream("s", data, time="at")
-    return session.sql(COUNTS, resume=checkpoint)
+    w = session({"s": data}, time="at")
+    return w.sql(COUNTS, resume=checkpoint)
 
 
+@pytest.mark.law
 def test_a_checkpoint_after_a_batch_of_four_is_resumed_with_batches_of_three():
     times = [0, 1, 2, 3, 4, 5, 6]
     fours = [batch(*times[:4]), batch(*times[4:])]
@@ -63,15 +59,16 @@ def test_a_checkpoint_after_a_batch_of_four_is_resumed_with_batches_of_three():
     assert checkpoint.positions["s"].rows == 4
     for means in MEANS:
         rest = counted(by(means, threes), checkpoint)
-        assert rows_of([*given_out, *rest]) == rows_of(counted(fours))
+        assert bag([*given_out, *rest]) == bag(counted(fours))
         assert rest.progress.rows_in == 7
 
 
+@pytest.mark.law
 def test_a_table_is_resumed_by_rows_too():
     table = pa.table({"x": range(7), "at": [6, 2, 4, 0, 1, 5, 3]})
     first = counted(table)
     checkpoint = first.checkpoint()
-    assert rows_of(counted(table, checkpoint)) == rows_of(counted(table))
+    assert bag(counted(table, checkpoint)) == bag(counted(table))
     with pytest.raises(DataError) as caught:
         counted(table.to_batches(), counted_to_the_end(table))
     assert str(caught.value) == (
@@ -137,7 +134,7 @@ def drawn(random: Any, promise: str) -> list[pa.RecordBatch]:
     return [pa.RecordBatch.from_pylist(part, schema) for part in parts]
 
 
-@pytest.mark.laws
+@pytest.mark.law
 @pytest.mark.parametrize("promise", PROMISES)
 @settings(max_examples=60, deadline=None)
 @given(random=TAPES, query=st.sampled_from(list(QUERIES)), memory=st.sampled_from([None, 40, 200]))
@@ -147,20 +144,21 @@ def test_any_other_cut_into_batches_gives_the_rest_of_the_answer(promise, random
     options = {} if memory is None else {"memory": f"{memory} tuples"}
 
     def ask(streams: dict[str, list[pa.RecordBatch]], resume: Checkpoint | None = None) -> Any:
-        session = Session()
-        for name, batches in streams.items():
-            data = by(random.choice(list(MEANS)), batches)
-            session.stream(name, data, time="at", **PROMISES[promise])
-        return session.sql(QUERIES[query], resume=resume, **options)
+        w = session(
+            {name: by(random.choice(list(MEANS)), batches) for name, batches in streams.items()},
+            time="at",
+            **PROMISES[promise],
+        )
+        return w.sql(QUERIES[query], resume=resume, **options)
 
     try:
-        whole = rows_of(ask(inputs))
+        whole = bag(ask(inputs))
     except WindrowError as error:
         assert error.condition in {"memory-exceeded", "out-of-memory"}  # noqa: PT017
-        return
+        reject()
     first = ask(inputs)
     given_out = list(islice(first, random.randint(0, 5)))
     checkpoint = pickle.loads(pickle.dumps(first.checkpoint()))
     rest = ask({name: cut_again(own, random) for name, own in inputs.items()}, checkpoint)
-    assert rows_of([*given_out, *rest]) == whole
+    assert bag([*given_out, *rest]) == whole
     assert rest.progress.late == 0

@@ -11,7 +11,7 @@ import windrow
 from windrow.errors import DataError
 
 
-def session_of(**streams: list):
+def streams_of_rows(**streams: list):
     """Streams of rows (t, k) in batches of one row each."""
     session = windrow.Session()
     for name, rows in streams.items():
@@ -35,7 +35,7 @@ UNION = (
 
 
 def test_late_rows_below_union_all_are_kept_with_their_stream():
-    session = session_of(a=[(0, 1), (9, 1), (3, 7)], b=[(0, 2), (9, 2), (4, 8)])
+    session = streams_of_rows(a=[(0, 1), (9, 1), (3, 7)], b=[(0, 2), (9, 2), (4, 8)])
     result = session.sql(UNION, on_late="keep")
     result.to_arrow()
     kept = {name: rows.to_pylist() for name, rows in result.late.items()}
@@ -44,7 +44,7 @@ def test_late_rows_below_union_all_are_kept_with_their_stream():
 
 
 def test_a_late_row_below_union_all_is_fatal_by_choice_and_names_the_streams():
-    session = session_of(a=[(0, 1), (9, 1), (3, 7)], b=[(0, 2), (9, 2)])
+    session = streams_of_rows(a=[(0, 1), (9, 1), (3, 7)], b=[(0, 2), (9, 2)])
     with pytest.raises(DataError) as caught:
         session.sql(UNION, on_late="fail").to_arrow()
     assert caught.value.sentence == "a row of a or b at 3 is late"
@@ -53,7 +53,7 @@ def test_a_late_row_below_union_all_is_fatal_by_choice_and_names_the_streams():
 
 def test_equal_rows_of_different_groups_are_counted_and_net():
     # At 2, the group of 1 goes from 1 row to 2 as that of 2 comes: one row (1) goes and comes.
-    session = session_of(a=[(0, 1), (2, 1), (2, 2)])
+    session = streams_of_rows(a=[(0, 1), (2, 1), (2, 2)])
     found = changes(session.sql("SELECT COUNT(*) AS n FROM a [RANGE 9] GROUP BY k").to_arrow())
     assert found == [
         (0, "+", 1),
@@ -66,7 +66,7 @@ def test_equal_rows_of_different_groups_are_counted_and_net():
 
 
 def test_an_aggregate_of_an_aggregate_follows_it():
-    session = session_of(a=[(0, 1), (1, 2), (2, 2)])
+    session = streams_of_rows(a=[(0, 1), (1, 2), (2, 2)])
     inner = "SELECT k, COUNT(*) AS n FROM a [RANGE 1] GROUP BY k"
     found = changes(session.sql(f"SELECT SUM(n) AS s, COUNT(*) AS g FROM ({inner}) d").to_arrow())
     assert found == [
@@ -80,7 +80,7 @@ def test_an_aggregate_of_an_aggregate_follows_it():
 
 def test_a_stream_may_stand_on_both_sides_with_two_windows():
     # What has come within the last 5, but not within the last 2.
-    session = session_of(a=[(0, "x"), (1, "y"), (4, "x")])
+    session = streams_of_rows(a=[(0, "x"), (1, "y"), (4, "x")])
     query = "SELECT k FROM a [RANGE 5] EXCEPT SELECT k FROM a [RANGE 2]"
     assert changes(session.sql(query).to_arrow()) == [
         (3, "+", "x"),
@@ -93,6 +93,6 @@ def test_a_stream_may_stand_on_both_sides_with_two_windows():
 
 
 def test_rows_taken_back_are_never_updates_of_one_another():
-    session = session_of(a=[(0, "x"), (1, "y")])
+    session = streams_of_rows(a=[(0, "x"), (1, "y")])
     rows = session.sql("SELECT DISTINCT k FROM a [RANGE 0]", updates=True).to_arrow()
     assert Counter(rows["_change_type"].to_pylist()) == {"insert": 2, "delete": 2}

@@ -9,9 +9,13 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 import pytest
+from bags import bag
+from sessions import session
 
 import windrow
 from windrow.errors import DataError, PlanError
+
+pytestmark = pytest.mark.slow
 
 WINDOW, TICKS = 80, 500
 QUERY = f"SELECT a.n, b.n AS m FROM a, b WHERE a.k = b.k WINDOW = {WINDOW}"
@@ -36,34 +40,34 @@ def rows(rate: float, seed: int) -> pa.Table:
     )
 
 
-def session(batch: int = 200) -> windrow.Session:
-    made = windrow.Session()
-    for seed, (name, rate) in enumerate({"a": 0.5, "b": 1.0}.items()):
-        made.stream(name, rows(rate, seed).to_batches(max_chunksize=batch), time="ts")
-    return made
-
-
-def bag(table: pa.Table) -> Counter:
-    return Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+def drawn_streams(batch: int = 200) -> windrow.Session:
+    return session(
+        {
+            name: rows(rate, seed).to_batches(max_chunksize=batch)
+            for seed, (name, rate) in enumerate({"a": 0.5, "b": 1.0}.items())
+        },
+        time="ts",
+    )
 
 
 @pytest.fixture(scope="module")
 def exact() -> Counter:
-    return bag(session().sql(QUERY).to_arrow())
+    return bag(drawn_streams().sql(QUERY))
 
 
 @cache
 def shed(case: str):
     """The answer of a query that has run, and the query."""
-    result = session().sql(QUERY, **CASES[case])
+    result = drawn_streams().sql(QUERY, **CASES[case])
     return result.to_arrow(), result
 
 
+@pytest.mark.law
 def test_where_all_fits_the_answer_is_exact(exact):
     plenty = {"memory": "200 tuples", "on_memory": "shed",
               "service_rate": 3, "on_service_rate": "shed"}  # fmt: skip
-    result = session().sql(QUERY, **plenty)
-    assert bag(result.to_arrow()) == exact
+    result = drawn_streams().sql(QUERY, **plenty)
+    assert bag(result) == exact
     assert result.recall.as_dict() == {"expected": 1.0, "estimated": 1.0}
 
 
@@ -84,47 +88,49 @@ def test_what_is_shed_is_marked_in_progress_and_metadata(case, exact):
     assert str(result.recall) in result.progress.line()
 
 
+@pytest.mark.law
 def test_where_nothing_that_waits_has_to_go_no_cut_changes_the_answer(exact):
     case = CASES["processor"]
-    by_70 = bag(session(70).sql(QUERY, **case).to_arrow())
+    by_70 = bag(drawn_streams(70).sql(QUERY, **case))
     assert by_70 == bag(shed("processor")[0]) < exact
-    other = bag(session().sql(QUERY, **case, seed=1).to_arrow())
+    other = bag(drawn_streams().sql(QUERY, **case, seed=1))
     assert other != by_70
 
 
+@pytest.mark.law
 def test_a_query_that_was_stopped_goes_on_as_if_it_had_not():
     table, whole = shed("both")
-    first = session().sql(QUERY, **CASES["both"])
+    first = drawn_streams().sql(QUERY, **CASES["both"])
     got = [next(first), next(first)]
     kept = pickle.loads(pickle.dumps(first.checkpoint()))
     first.stop()
-    rest = session().sql(QUERY, **CASES["both"], resume=kept)
-    found = sum((bag(pa.Table.from_batches([batch])) for batch in got), Counter())
-    assert found + bag(rest.to_arrow()) == bag(table)
+    rest = drawn_streams().sql(QUERY, **CASES["both"], resume=kept)
+    found = sum((bag(batch) for batch in got), Counter())
+    assert found + bag(rest) == bag(table)
     assert rest.recall == whole.recall
 
 
 def test_a_checkpoint_goes_on_only_with_its_own_draws():
-    result = session().sql(QUERY, **CASES["memory"])
+    result = drawn_streams().sql(QUERY, **CASES["memory"])
     next(result)
     kept = result.checkpoint()
     result.stop()
     for others in ({}, {**CASES["memory"], "seed": 3}):
         with pytest.raises(PlanError, match="checkpoint-of-another-shedding"):
-            session().sql(QUERY, **others, resume=kept).to_arrow()
+            drawn_streams().sql(QUERY, **others, resume=kept).to_arrow()
 
 
 def test_a_query_that_does_not_shed_has_no_recall():
-    result = session().sql(QUERY)
+    result = drawn_streams().sql(QUERY)
     assert result.recall is None
     assert not result.to_arrow().schema.metadata
 
 
 def test_a_rate_that_is_exceeded_fails_the_query_unless_it_sheds(exact):
     with pytest.raises(DataError, match="service-rate-exceeded"):
-        session().sql(QUERY, service_rate=0.9).to_arrow()
-    result = session().sql(QUERY, service_rate=3)
-    assert bag(result.to_arrow()) == exact
+        drawn_streams().sql(QUERY, service_rate=0.9).to_arrow()
+    result = drawn_streams().sql(QUERY, service_rate=3)
+    assert bag(result) == exact
     assert result.recall is None
 
 
@@ -144,6 +150,7 @@ def test_slow_streams_are_joined_whole_though_a_window_brings_no_whole_probe(lim
     assert slow.sql(query, service_rate=0.1, **limit).to_arrow().num_rows == 20
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(
     ("memory", "lateness", "recall"),
     [
@@ -187,6 +194,7 @@ def test_where_tuples_share_their_instants_the_stream_that_comes_last_probes(win
     assert f"recall {min(share, 0.99):.0%}" in streams.explain(query, **options)
 
 
+@pytest.mark.law
 @pytest.mark.parametrize(
     ("lateness", "options"),
     [
@@ -198,27 +206,32 @@ def test_where_tuples_share_their_instants_the_stream_that_comes_last_probes(win
     ],
 )
 def test_memory_is_never_exceeded_whatever_waits(lateness, options, exact):
-    streams = windrow.Session()
-    for seed, (name, rate) in enumerate({"a": 0.5, "b": 1.0}.items()):
-        parts = rows(rate, seed).to_batches(max_chunksize=150 if name == "a" else 400)
-        streams.stream(name, parts, time="ts", lateness=lateness)
+    streams = session(
+        {
+            name: rows(rate, seed).to_batches(max_chunksize=150 if name == "a" else 400)
+            for seed, (name, rate) in enumerate({"a": 0.5, "b": 1.0}.items())
+        },
+        time="ts",
+        lateness=lateness,
+    )
     result = streams.sql(QUERY, **{"memory": "90 tuples", "on_memory": "shed", **options})
     held, found = [], Counter()
     for batch in result:
-        found += bag(pa.Table.from_batches([batch]))
+        found += bag(batch)
         held.append(result.progress.state_bytes if "memory" in options else result.progress.stored)
     assert max(held) <= (12_000 if "memory" in options else 90)
     assert Counter() < found < exact
     assert result.recall.estimated == pytest.approx(found.total() / exact.total(), abs=0.1)
 
 
+@pytest.mark.law
 def test_a_batch_is_taken_in_parts_and_a_checkpoint_knows_how_much_of_it():
-    first = session().sql(QUERY, **CASES["memory"])
-    got = bag(pa.Table.from_batches([next(first)]))
+    first = drawn_streams().sql(QUERY, **CASES["memory"])
+    got = bag(next(first))
     kept = pickle.loads(pickle.dumps(first.checkpoint()))
     assert any(position.part for position in kept.positions.values())
-    rest = session().sql(QUERY, **CASES["memory"], resume=kept)
-    assert got + bag(rest.to_arrow()) == bag(shed("memory")[0])
+    rest = drawn_streams().sql(QUERY, **CASES["memory"], resume=kept)
+    assert got + bag(rest) == bag(shed("memory")[0])
 
 
 @pytest.mark.parametrize("limit", [{"memory": "150 tuples", "on_memory": "shed"},
@@ -227,10 +240,10 @@ def test_a_batch_is_taken_in_parts_and_a_checkpoint_knows_how_much_of_it():
                                    "a.x < b.x - 280"])  # fmt: skip
 def test_a_comparison_that_sheds_looks_at_the_tuples_of_its_range_alone(where, limit):
     query = f"SELECT a.n, b.n AS m FROM a, b WHERE {where} WINDOW = {WINDOW}"
-    scanned = session().sql(query, algorithm="bew", **limit)
-    by_trees = session().sql(query, structure="ttree/btree", **limit)
-    found = bag(scanned.to_arrow())
-    assert bag(by_trees.to_arrow()) == found
+    scanned = drawn_streams().sql(query, algorithm="bew", **limit)
+    by_trees = drawn_streams().sql(query, structure="ttree/btree", **limit)
+    found = bag(scanned)
+    assert bag(by_trees) == found
     assert found.total() > 0
     compared = [one.progress.operators["WJoin a, b"]["comparisons"] for one in (scanned, by_trees)]
     # Beside results, those of the range that are not in the period, or that are marked.
@@ -239,7 +252,7 @@ def test_a_comparison_that_sheds_looks_at_the_tuples_of_its_range_alone(where, l
 
 def test_where_nothing_was_found_the_recall_says_so():
     apart = QUERY.replace("a.k = b.k", "a.k = b.k + 10")
-    result = session().sql(apart, **CASES["memory"])
+    result = drawn_streams().sql(apart, **CASES["memory"])
     found = result.to_arrow()
     assert found.num_rows == 0
     assert str(result.recall) == "recall not known: nothing was found"
@@ -248,32 +261,33 @@ def test_where_nothing_was_found_the_recall_says_so():
 
 def test_memory_may_be_counted_in_tuples_whatever_happens_beyond(exact):
     with pytest.raises(DataError, match=r"holds \d+ tuples of state, more than its memory of 100"):
-        session().sql(QUERY, memory="100 tuples").to_arrow()
-    spilled = session().sql(QUERY, memory="100 tuples", on_memory="spill").to_arrow()
+        drawn_streams().sql(QUERY, memory="100 tuples").to_arrow()
+    spilled = drawn_streams().sql(QUERY, memory="100 tuples", on_memory="spill").to_arrow()
     assert bag(spilled) == exact
 
 
+@pytest.mark.law
 def test_a_table_needs_no_more_memory_than_windows_though_it_is_one_batch(exact):
     # Some 120 tuples in the windows, and 250 and 500 of the streams in their only batches.
-    query = session(2_000).sql(QUERY, memory="180 tuples")
-    got = bag(pa.Table.from_batches([next(query)]))
+    query = drawn_streams(2_000).sql(QUERY, memory="180 tuples")
+    got = bag(next(query))
     kept = pickle.loads(pickle.dumps(query.checkpoint()))
     query.stop()
     assert any(position.part for position in kept.positions.values())
     for memory in ({"memory": "180 tuples"}, {"memory": "180 tuples", "on_memory": "spill"}, {}):
-        rest = session(2_000).sql(QUERY, **memory, resume=kept)
-        assert got + bag(rest.to_arrow()) == exact
+        rest = drawn_streams(2_000).sql(QUERY, **memory, resume=kept)
+        assert got + bag(rest) == exact
 
 
 def test_minima_are_kept_whatever_the_strategy_says():
     # The slower stream would get all of the memory.
-    alone = session().sql(QUERY, memory="40 tuples", on_memory="shed")
-    shared = session().sql(QUERY, memory="40 tuples", on_memory="shed", shed_least="b = 50%")
+    alone = drawn_streams().sql(QUERY, memory="40 tuples", on_memory="shed")
+    shared = drawn_streams().sql(QUERY, memory="40 tuples", on_memory="shed", shed_least="b = 50%")
     assert shared.to_arrow().num_rows != alone.to_arrow().num_rows
     assert shared.recall.expected < alone.recall.expected
 
 
 def test_pandas_frames_are_marked_too():
-    result = session().sql(QUERY, **CASES["memory"])
+    result = drawn_streams().sql(QUERY, **CASES["memory"])
     frame = result.to_pandas()
     assert frame.attrs["recall"] == result.recall.as_dict()

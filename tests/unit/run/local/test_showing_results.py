@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-
-import windrow
+from sessions import session
 
 
 @pytest.fixture
 def result():
-    w = windrow.Session()
-    w.stream("s", [pa.table({"k": [1, 2], "<b>": ["x", "y"], "t": [0, 1]})] * 2, time="t")
+    w = session({"s": [pa.table({"k": [1, 2], "<b>": ["x", "y"], "t": [0, 1]})] * 2}, time="t")
     return w.sql("SELECT k, `<b>` FROM s")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from sessions import session
 
-from windrow import Session
 from windrow.physical.estimates import CHANGED
 from windrow.run.local.stream_statistics import StreamStatistics
 
@@ -113,9 +113,7 @@ COMPARED = "SELECT a.k, b.k AS o FROM a, b WHERE b.k + 38 < a.k WINDOW = 10000"
 
 
 def test_a_query_goes_on_by_trees_once_it_knows_its_rates():
-    w = Session()
-    w.stream("a", batches(40, 100), time="at")
-    w.stream("b", batches(40, 100), time="at")
+    w = session({"a": batches(40, 100), "b": batches(40, 100)}, time="at")
     result = w.sql(COMPARED)
     assert result.progress.plans == {"WJoin a, b": "bew-nested-loop"}
     assert result.to_arrow().num_rows == 8 * 8
@@ -126,9 +124,7 @@ def test_a_query_goes_on_by_trees_once_it_knows_its_rates():
 
 
 def test_a_plan_that_was_asked_for_stays():
-    w = Session()
-    w.stream("a", batches(40, 100), time="at")
-    w.stream("b", batches(40, 100), time="at")
+    w = session({"a": batches(40, 100), "b": batches(40, 100)}, time="at")
     band = "SELECT a.k, b.k AS o FROM a, b WHERE abs(a.k - b.k) < 1 WINDOW = 10000"
     result = w.sql(band, algorithm="bew")
     result.to_arrow()
@@ -137,9 +133,7 @@ def test_a_plan_that_was_asked_for_stays():
 
 
 def test_numbers_that_were_assumed_are_looked_up_in_the_batches():
-    w = Session()
-    for name in "ab":
-        w.stream(name, batches(40, 100), time="at", rate=0.4)
+    w = session({name: batches(40, 100) for name in "ab"}, time="at", rate=0.4)
     result = w.sql(COMPARED)
     assert "share(b.k + 38 < a.k) = 0.33 (assumed)" in result.explain()
     result.to_arrow()

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from bags import bag
 from plans import planned
+from sessions import session
 
 import windrow
 from windrow.errors import DataError, PlanError, UnsupportedError
@@ -38,19 +40,17 @@ COUNTED = (
 )
 
 
-def session(table: Any = FAVORITES, sales: Any = None) -> windrow.Session:
-    made = windrow.Session()
-    made.stream("sales", SALES if sales is None else sales, time="ts", lateness=2)
-    made.table("favorites", table)
-    return made
-
-
-def rows(answer: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(zip(*(column.to_pylist() for column in answer.columns), strict=True))
+def sales_and_favorites(table: Any = FAVORITES, sales: Any = None) -> windrow.Session:
+    return session(
+        {"sales": SALES if sales is None else sales},
+        time="ts",
+        lateness=2,
+        tables={"favorites": table},
+    )
 
 
 def test_a_row_of_a_stream_comes_with_each_row_of_the_table_that_it_matches() -> None:
-    assert rows(session().sql(INNER).to_arrow()) == Counter(
+    assert bag(sales_and_favorites().sql(INNER)) == Counter(
         [("pen", 0, 1), ("pen", 0, 2), ("pen", 3, 1), ("pen", 3, 2), ("ink", 25, 2)]
     )
 
@@ -66,14 +66,14 @@ def test_a_row_of_a_stream_comes_with_each_row_of_the_table_that_it_matches() ->
     ids=["iterator", "reader", "pandas", "list"],
 )
 def test_a_table_may_be_given_as_streams_are_and_every_query_sees_it_whole(given: Any) -> None:
-    made = session(given())
-    expected = rows(session().sql(INNER).to_arrow())
-    assert rows(made.sql(INNER).to_arrow()) == expected
-    assert rows(made.sql(INNER).to_arrow()) == expected
+    made = sales_and_favorites(given())
+    expected = bag(sales_and_favorites().sql(INNER))
+    assert bag(made.sql(INNER)) == expected
+    assert bag(made.sql(INNER)) == expected
 
 
 def test_an_empty_table_matches_nothing() -> None:
-    made = session(FAVORITES.slice(0, 0))
+    made = sales_and_favorites(FAVORITES.slice(0, 0))
     assert made.sql(INNER).to_arrow().num_rows == 0
     left = made.sql(INNER.replace("JOIN", "LEFT JOIN")).to_arrow()
     assert left["customer"].to_pylist() == [None] * 5
@@ -84,14 +84,14 @@ def test_one_table_under_two_aliases_is_joined_with_itself() -> None:
         "SELECT s.ts, f.customer, g.item AS other FROM sales s, favorites f, favorites g "
         "WHERE s.item = f.item AND f.customer = g.customer AND g.item <> f.item"
     )
-    assert rows(session().sql(query).to_arrow()) == Counter(
+    assert bag(sales_and_favorites().sql(query)) == Counter(
         [(0, 2, "ink"), (3, 2, "ink"), (25, 2, "pen")]
     )
 
 
 def test_the_window_of_one_stream_with_tables_is_that_streams() -> None:
     written = COUNTED.replace(" [RANGE 5]", "") + " WINDOW = 5"
-    assert rows(session().sql(written).to_arrow()) == rows(session().sql(COUNTED).to_arrow())
+    assert bag(sales_and_favorites().sql(written)) == bag(sales_and_favorites().sql(COUNTED))
 
 
 def test_a_changelog_is_joined_row_by_row_and_stays_net() -> None:
@@ -100,50 +100,52 @@ def test_a_changelog_is_joined_row_by_row_and_stays_net() -> None:
         "JOIN favorites f ON c.item = f.item"
     )
     sales = pa.table({"item": ["pen", "pen", "ink"], "price": [1.0] * 3, "ts": [0, 3, 25]})
-    answer = session(sales=sales).sql(query, updates=True).to_arrow()
+    answer = sales_and_favorites(sales=sales).sql(query, updates=True).to_arrow()
     # The count of pens goes from 1 to 2 and back: nothing of it shows.
     pens = [("insert", 0), ("delete", 9)]
-    assert rows(answer.select(["customer", "_change_type", "_event_time"])) == Counter(
-        [(c, *change) for c in (1, 2) for change in pens] + [(2, "insert", 25), (2, "delete", 31)]
+    assert bag(answer.select(["customer", "_change_type", "_event_time"])) == Counter(
+        [(kind, customer, at) for customer in (1, 2) for kind, at in pens]
+        + [("insert", 2, 25), ("delete", 2, 31)]
     )
 
 
 def test_results_come_in_the_order_of_their_rows() -> None:
     left = INNER.replace("JOIN", "LEFT JOIN")
     for query in (left, left.replace("s.item = f.item", "s.price > f.least")):
-        assert session().sql(query).to_arrow()["ts"].to_pylist() == sorted(
-            session().sql(query).to_arrow()["ts"].to_pylist(), key=[0, 20, 3, 25, 4].index
+        assert sales_and_favorites().sql(query).to_arrow()["ts"].to_pylist() == sorted(
+            sales_and_favorites().sql(query).to_arrow()["ts"].to_pylist(),
+            key=[0, 20, 3, 25, 4].index,
         )
 
 
 def test_late_rows_are_kept_once_and_counted_as_the_join_gives_them() -> None:
-    result = session().sql(COUNTED, on_late="keep")
+    result = sales_and_favorites().sql(COUNTED, on_late="keep")
     result.to_arrow()
     assert result.late["sales"].to_pylist() == [{"item": "pen", "price": 3.0, "ts": 3}]
     assert result.progress.late == 2
 
 
 def test_a_query_goes_on_from_a_checkpoint_and_sees_the_table_as_it_is_then() -> None:
-    first = session().sql(COUNTED)
+    first = sales_and_favorites().sql(COUNTED)
     begun = [next(first)]
     checkpoint = pickle.loads(pickle.dumps(first.checkpoint()))
-    rest = session().sql(COUNTED, resume=checkpoint).to_arrow()
-    whole = rows(pa.concat_tables([pa.Table.from_batches(begun), rest]))
-    assert whole == rows(session().sql(COUNTED).to_arrow())
-    emptied = session(FAVORITES.slice(0, 0)).sql(COUNTED, resume=checkpoint).to_arrow()
-    assert not {row for row in rows(emptied) if row[-1] >= 25}
+    rest = sales_and_favorites().sql(COUNTED, resume=checkpoint).to_arrow()
+    whole = bag(pa.concat_tables([pa.Table.from_batches(begun), rest]))
+    assert whole == bag(sales_and_favorites().sql(COUNTED))
+    emptied = sales_and_favorites(FAVORITES.slice(0, 0)).sql(COUNTED, resume=checkpoint).to_arrow()
+    assert not {row for row in bag(emptied) if row[-1] >= 25}
 
 
 def test_a_checkpoint_over_other_columns_of_a_table_is_refused() -> None:
-    first = session().sql(COUNTED)
+    first = sales_and_favorites().sql(COUNTED)
     next(first)
     other = FAVORITES.set_column(1, "customer", pa.array(["a", "b", "b", "c"]))
     with pytest.raises(PlanError, match="checkpoint-of-another-schema"):
-        session(other).sql(COUNTED, resume=first.checkpoint())
+        sales_and_favorites(other).sql(COUNTED, resume=first.checkpoint())
 
 
 def test_a_condition_on_the_table_alone_is_tested_there_once() -> None:
-    physical = planned(session(), INNER + " WHERE f.least > 1 AND s.price < 5")
+    physical = planned(sales_and_favorites(), INNER + " WHERE f.least > 1 AND s.price < 5")
     assert isinstance(physical.root, ProjectRows)
     join = physical.root.input
     assert isinstance(join, TableJoinRows)
@@ -152,7 +154,7 @@ def test_a_condition_on_the_table_alone_is_tested_there_once() -> None:
 
 
 def test_only_what_the_answer_needs_of_a_table_is_read() -> None:
-    physical = planned(session(), INNER)
+    physical = planned(sales_and_favorites(), INNER)
     assert isinstance(physical.root, ProjectRows)
     join = physical.root.input
     assert isinstance(join, TableJoinRows)
@@ -162,7 +164,7 @@ def test_only_what_the_answer_needs_of_a_table_is_read() -> None:
 
 @pytest.mark.parametrize("kind", ["SEMI", "ANTI"])
 def test_a_join_that_only_removes_rows_goes_below_the_window_join(kind: str) -> None:
-    made = session()
+    made = sales_and_favorites()
     made.stream("returns", SALES, time="ts")
     query = (
         f"SELECT s.ts FROM sales s JOIN returns r ON s.item = r.item LEFT {kind} JOIN favorites f "
@@ -176,7 +178,7 @@ def test_a_join_that_only_removes_rows_goes_below_the_window_join(kind: str) -> 
 
 
 def test_under_a_count_window_it_stays_above() -> None:
-    made = session()
+    made = sales_and_favorites()
     made.stream("returns", SALES, time="ts")
     query = (
         "SELECT s.ts FROM sales s [ROWS 2] JOIN returns r [ROWS 2] ON s.price = r.price "
@@ -187,6 +189,7 @@ def test_under_a_count_window_it_stays_above() -> None:
     assert isinstance(physical.root.input, TableJoinRows)
 
 
+@pytest.mark.law
 def test_a_batch_costs_what_it_brings_and_not_what_the_table_holds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -195,7 +198,7 @@ def test_a_batch_costs_what_it_brings_and_not_what_the_table_holds(
     monkeypatch.setattr(KeyDirectory, "find", lambda *a: (asked.append(len(a[1][0])), find(*a))[1])
     table = pa.table({"item": [f"i{n}" for n in range(5_000)], "customer": range(5_000)})
     sales = [pa.table({"item": [f"i{n}"], "price": [1.0], "ts": [n]}) for n in range(5)]
-    assert session(table, sales).sql(INNER).to_arrow().num_rows == 5
+    assert sales_and_favorites(table, sales).sql(INNER).to_arrow().num_rows == 5
     assert asked == [1] * 5
 
 
@@ -203,7 +206,7 @@ def test_candidates_are_gathered_in_blocks(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(table_join, "BLOCK_PAIRS", 4)
     index = table_join.TableIndex([pa.array([1] * 3 + [2] * 9)], [False])
     found = index.pairs([pa.array([1, 1, 2, 3, 1])])
-    assert [(rows.start, len(places)) for rows, _, places in found] == [
+    assert [(bag.start, len(places)) for bag, _, places in found] == [
         (0, 3),
         (1, 3),
         (2, 9),
@@ -214,12 +217,12 @@ def test_candidates_are_gathered_in_blocks(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_condition_that_cannot_be_computed_is_told_with_its_place() -> None:
     query = "SELECT s.ts FROM sales s JOIN favorites f ON 1 / f.least < s.price"
     with pytest.raises(DataError, match="bad-value") as caught:
-        session().sql(query).to_arrow()
+        sales_and_favorites().sql(query).to_arrow()
     assert "1 / f.least" in str(caught.value)
 
 
 def test_a_function_of_ones_own_may_be_asked_of_an_inner_join_alone() -> None:
-    made = session()
+    made = sales_and_favorites()
     made.function("near", lambda a, b: np.abs(a.to_numpy() - b.to_numpy()) < 1)
     inner = (
         "SELECT s.ts FROM sales s JOIN favorites f ON s.item = f.item AND near(s.price, f.least)"
@@ -230,7 +233,7 @@ def test_a_function_of_ones_own_may_be_asked_of_an_inner_join_alone() -> None:
 
 
 def test_totals_of_a_join_that_sheds_are_not_joined_with_a_table() -> None:
-    made = session()
+    made = sales_and_favorites()
     made.stream("returns", SALES, time="ts")
     query = (
         "SELECT f.customer, COUNT(*) AS n FROM sales s [RANGE 5], returns r [RANGE 5], favorites f "
@@ -260,8 +263,9 @@ def test_totals_of_a_join_that_sheds_are_not_joined_with_a_table() -> None:
 def test_a_table_of_which_no_column_is_read_still_has_its_rows(
     join: str, expected: list[int]
 ) -> None:
-    made = windrow.Session()
-    made.stream("s", pa.table({"k": [1, 2], "ts": [0, 1]}), time="ts")
-    made.table("dim", pa.table({"k": [1, 5]}))
-    made.table("empty", pa.table({"k": pa.array([], pa.int64())}))
+    made = session(
+        {"s": {"k": [1, 2], "ts": [0, 1]}},
+        time="ts",
+        tables={"dim": {"k": [1, 5]}, "empty": {"k": pa.array([], pa.int64())}},
+    )
     assert made.sql(f"SELECT s.k FROM s {join}").to_arrow()["k"].to_pylist() == expected

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
+from sessions import session
 from taps import Listener, Tap
 
 import windrow
@@ -166,9 +167,8 @@ def test_resuming_goes_on_from_the_instant_that_was_reached(clock):
 
 
 def test_explain_says_that_time_is_given_on_arrival():
-    session = Session()
-    session.stream("a", [batch(1)], time=ON_ARRIVAL)
-    text = session.explain("SELECT COUNT(*) AS n FROM a [RANGE INTERVAL '5' SECONDS]")
+    w = session({"a": [batch(1)]}, time=ON_ARRIVAL)
+    text = w.explain("SELECT COUNT(*) AS n FROM a [RANGE INTERVAL '5' SECONDS]")
     assert "  streams     a: time on arrival, as _arrived (timestamp), lateness 0s\n" in text
 
 
@@ -215,8 +215,7 @@ def test_spark_has_a_clock_of_its_own():
 
 
 def test_the_system_clock_is_the_default():
-    session = Session()
-    session.stream("a", [batch(1)], time=windrow.ON_ARRIVAL)
+    w = session({"a": [batch(1)]}, time=windrow.ON_ARRIVAL)
     before = datetime.now(UTC)
-    (arrived,) = session.sql("SELECT _arrived FROM a").to_arrow()["_arrived"].to_pylist()
+    (arrived,) = w.sql("SELECT _arrived FROM a").to_arrow()["_arrived"].to_pylist()
     assert before <= arrived <= datetime.now(UTC)

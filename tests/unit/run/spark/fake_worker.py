@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 from plans import plans_of
+from sessions import session
 from unit.run.spark.fake_handle import FakeHandle
 
-import windrow
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.nodes.query import Query
@@ -105,7 +105,5 @@ def planned(sql: str, **options: str) -> PhysicalQuery:
 
 
 def compiled(sql: str, **options: str) -> tuple[Query, PhysicalQuery]:
-    session = windrow.Session()
-    for name in ("a", "b"):
-        session.stream(name, SCHEMA.empty_table(), time="ts", lateness=2)
-    return plans_of(session, sql, options)
+    w = session({name: SCHEMA.empty_table() for name in ("a", "b")}, time="ts", lateness=2)
+    return plans_of(w, sql, options)

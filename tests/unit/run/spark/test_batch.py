@@ -7,15 +7,18 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+from bags import bag
 from plans import planned
+from sessions import session
 
-import windrow
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.run.spark import packing
 from windrow.run.spark import query as batch
 from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.query import batch_runner
 from windrow.run.spark.stages import Spread, plan_stage, stateful_nodes
+
+pytestmark = pytest.mark.law
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64())])
 JOIN = "SELECT a.ts, b.ts AS bts FROM a, b WHERE a.k = b.k WINDOW = 20"
@@ -32,10 +35,8 @@ def test_blobs_of_any_size_give_the_answer_of_the_run_in_process(monkeypatch, sl
     monkeypatch.setattr(packing, "SLICE_ROWS", slice_rows)
     monkeypatch.setattr(batch, "STEP_BYTES", 5_000)
     tables = [drawn(seed, 400) for seed in (1, 2)]
-    session = windrow.Session()
-    for name, table in zip("ab", tables, strict=True):
-        session.stream(name, table, time="ts")
-    query = planned(session, JOIN)
+    w = session(dict(zip("ab", tables, strict=True)), time="ts")
+    query = planned(w, JOIN)
     node = stateful_nodes(query.root)[0]
     plan = plan_stage(query, (node,), 0, Spread(3, 2))
     packed = []
@@ -54,8 +55,8 @@ def test_blobs_of_any_size_give_the_answer_of_the_run_in_process(monkeypatch, sl
         for part in unpacker(node)(iter(produced))
         for row in part.to_pylist()
     )
-    expected = session.sql(JOIN).to_arrow().to_pylist()
-    assert found == Counter(tuple(row.values()) for row in expected)
+    expected = w.sql(JOIN).to_arrow().to_pylist()
+    assert found == bag(expected)
     figures = {
         name: sum(p.column(name)[0].as_py() for p in produced)
         for name in ("rows_in", "rows_read", "stored")

@@ -18,6 +18,8 @@ from windrow.run.spark.bucket_plan import Chosen, Remembered, chosen_in_batch
 from windrow.run.spark.stages import Spread, plan_stage, stateful_nodes
 from windrow.schema import MIN_TICK
 
+pytestmark = pytest.mark.slow
+
 KEYED = "SELECT a.ts, b.ts AS bts FROM a, b WHERE a.k = b.k WINDOW = 5"
 BAND = "SELECT a.ts, b.ts AS bts, a.v, b.v AS bv FROM a, b WHERE abs(a.v - b.v) < 2 WINDOW = 300"
 FORCED = {
@@ -102,6 +104,7 @@ def test_trees_are_not_taken_where_each_micro_batch_would_rebuild_a_far_larger_w
     assert stage.plans == ["bew-nested-loop"]
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("name", ["bew-nested-loop", "hw", "hash/ttree", "btree/buffer"])
 def test_the_state_is_the_same_whatever_plan_ran(name: str) -> None:
     stages = [worker(KEYED, InTurn(KEYED, one)) for one in ("bew-hash", name)]
@@ -122,6 +125,7 @@ def _manifests(stage: Worker) -> list[dict]:
     ]
 
 
+@pytest.mark.law
 def test_a_plan_that_changes_with_every_micro_batch_changes_no_answer() -> None:
     stage = worker(KEYED, InTurn(KEYED, *FORCED), buckets=2)
     found, streams = [], ([], [])

@@ -13,7 +13,7 @@ KNOWN = {0: 933211791, 1: -559580957, 42: 29417773, -1: -1604776387}
 
 
 @pytest.mark.parametrize(("value", "expected"), KNOWN.items())
-def test_the_hash_is_sparks(value: int, expected: int) -> None:
+def test_the_hash_of_a_bucket_is_that_of_spark(value: int, expected: int) -> None:
     assert murmur3(value) == expected
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 from plans import planned
+from sessions import session
 
-import windrow
 from windrow.run.spark.fingerprint import about, fingerprint, plain
 from windrow.run.spark.stages import stateful_nodes
 
@@ -14,11 +13,12 @@ JOIN = "SELECT a.v FROM a, b WHERE a.k = b.k AND a.v > 1 WINDOW = {}"
 
 
 def root_of(sql: str, *, lateness: int = 0, **options: str):
-    session = windrow.Session()
-    for name in ("a", "b"):
-        data = pa.table({"ts": [1], "k": [1], "v": [1.0]})
-        session.stream(name, data, time="ts", lateness=lateness)
-    return planned(session, sql, options).root
+    w = session(
+        {name: {"ts": [1], "k": [1], "v": [1.0]} for name in ("a", "b")},
+        time="ts",
+        lateness=lateness,
+    )
+    return planned(w, sql, options).root
 
 
 def stage_of(sql: str, *, lateness: int = 0, **options: str):

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bags import bag
 from cases.driving import step
 from unit.run.spark.fake_worker import Worker, planned
 
@@ -168,7 +169,7 @@ def test_late_rows_are_kept_aside_exactly_once(tmp_path: Path) -> None:
     for _ in range(2):  # a replayed batch writes the same file again
         stage.batch(10, [(9, 1, 1), (12, 1, 2), (None, 2, 3)], [])
     found = [row for path in sorted(tmp_path.glob("a/*.parquet")) for row in _letters(path)]
-    assert Counter(map(tuple, (row.items() for row in found))) == Counter(
+    assert bag(row.items() for row in found) == Counter(
         [
             (("ts", 9), ("k", 1), ("v", 1), ("_stream", "a"), ("_event_time", 9)),
             (("ts", None), ("k", 2), ("v", 3), ("_stream", "a"), ("_event_time", None)),

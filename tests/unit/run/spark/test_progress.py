@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from plans import planned
 from pyspark.sql import Row
+from sessions import session
 
-import windrow
 from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.progress import ProgressReader
 from windrow.schema import MIN_TICK
@@ -18,12 +18,12 @@ JOIN = "SELECT a.ts FROM a, b WHERE a.k = b.k WINDOW = 5"
 
 
 def query(time: pa.DataType) -> Any:
-    session = windrow.Session()
-    for name in ("a", "b"):
-        data = pa.schema([("ts", time), ("k", pa.int64())]).empty_table()
-        session.stream(name, data, time="ts")
+    w = session(
+        {name: pa.schema([("ts", time), ("k", pa.int64())]).empty_table() for name in ("a", "b")},
+        time="ts",
+    )
     sql = JOIN if time == pa.int64() else JOIN.replace("5", "INTERVAL '5' SECONDS")
-    return planned(session, sql)
+    return planned(w, sql)
 
 
 def classic(**figures: int) -> Row:
@@ -74,9 +74,8 @@ def test_a_reader_that_comes_later_knows_all_levels_once_the_watermark_moves() -
 
 
 def test_a_stream_under_two_aliases_is_read_once() -> None:
-    session = windrow.Session()
-    session.stream("a", pa.schema([("ts", pa.int64())]).empty_table(), time="ts")
-    physical = planned(session, "SELECT p.ts FROM a p, a q WHERE p.ts = q.ts WINDOW = 5")
+    w = session({"a": pa.schema([("ts", pa.int64())]).empty_table()}, time="ts")
+    physical = planned(w, "SELECT p.ts FROM a p, a q WHERE p.ts = q.ts WINDOW = 5")
     assert ProgressReader(physical).read(report(physical, classic, None, late=0)).rows_in == 3
 
 

@@ -50,6 +50,7 @@ def needs_of(blobs: list[bytes]) -> Needs:
     return Needs.told((), blobs)[0]
 
 
+@pytest.mark.law
 def test_every_bucket_knows_what_all_would_hold_however_tasks_cut_the_rows():
     sent = [(port, *rows(port)) for port in (0, 1)]
     cut = [(p, t[a:b], u[a:b]) for p, t, u in sent for a, b in ((0, 7), (7, 7), (7, 300))]
@@ -190,6 +191,7 @@ def run_in_buckets(steps: list[list[ChangeBatch]], whole: Shedding) -> tuple[Cou
     return found, held
 
 
+@pytest.mark.law
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 999), memory=st.integers(8, 200))
 def test_buckets_together_never_hold_more_and_find_all_if_all_fits(seed, memory):

@@ -37,6 +37,7 @@ def test_no_watermark_is_minus_infinity() -> None:
     assert watermark_ticks(0, "timestamp") == MIN_TICK
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("time_type", REACH)
 @given(data=st.data())
 def test_a_timer_goes_off_exactly_when_the_watermark_reaches_the_tick(
@@ -49,6 +50,7 @@ def test_a_timer_goes_off_exactly_when_the_watermark_reaches_the_tick(
     assert watermark_ticks(millis - 1, time_type) < tick
 
 
+@pytest.mark.law
 @pytest.mark.parametrize("time_type", REACH)
 @given(data=st.data())
 def test_what_a_stream_promises_is_what_spark_will_say(time_type: str, data: st.DataObject) -> None:
