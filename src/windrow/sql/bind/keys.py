@@ -18,7 +18,7 @@ from sqlglot import exp
 from windrow.errors import BindError, cover
 from windrow.plan.exprs import Expr, Named, column
 from windrow.plan.nodes.base import Equality, Node
-from windrow.plan.nodes.filter import filtered
+from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.project import Project
 from windrow.schema import Field, Schema
 from windrow.sql.bind.scope import Scope
@@ -103,7 +103,7 @@ def add_keys(
         ]
         equalities += [Equality(left, right, type_, null_safe) for left, right in pairwise(names)]
     nodes = [
-        with_columns(filtered(node, tuple(kept)), keys)
+        with_columns(Filter(node, tuple(kept)) if kept else node, keys)
         for node, kept, keys in zip(inputs, filters, added, strict=True)
     ]
     return nodes, tuple(equalities)

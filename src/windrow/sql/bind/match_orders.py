@@ -223,9 +223,11 @@ class OrderReader:
         types = self._types(left, right)
         is_time = self._is_event_time(left, 0) and self._is_event_time(right, 1)
         text = text_of(order, self.renderer.sql)
-        self._check(order, name, types, function, is_time=is_time)
         given = (left, right)
-        if function is not None:
+        if function is None:
+            self._check_types(order, name, types, is_time=is_time)
+        else:
+            _check_order(order, function)
             function, left, right = self._cast(order, function, (left, right), types)
             types, is_time = self._types(left, right), False
         dimension = MatchDimension(
@@ -246,7 +248,12 @@ class OrderReader:
         if is_time:
             width = distance_ticks(within, self.scope.time_type, self.renderer.sql)
             return dimension, Bound(0, 1, lo=width, hi=width, text=text)
-        self._refuse_limit(order, name, function)
+        if name == SUBSET or (function is not None and function.is_partial_order):
+            raise unsupported(
+                "bestmatch-order-limit",
+                f"WITHIN after {order.args['order']} is not supported",
+                "leave it out: only distances, times and orders by a number have limits",
+            ).at(span_of(within))
         dimension.constrain(within, self.renderer.sql, strict=False)
         return dimension, None
 
@@ -281,48 +288,37 @@ class OrderReader:
     def _is_event_time(self, tree: exp.Expr, side: int) -> bool:
         return isinstance(tree, exp.Column) and tree.name == self.scope.sources[side].time
 
-    def _check(
-        self,
-        order: MatchOrder,
-        name: str,
-        types: list[str],
-        function: UserFunction | None,
-        *,
-        is_time: bool,
+    def _check_types(
+        self, order: MatchOrder, name: str, types: list[str], *, is_time: bool
     ) -> None:
         """Refuses types that have no such order."""
-        if name == MINDIST and (is_time or all(map(is_number, types))):
-            return
-        if name == MINDIST and types[0] == types[1] and types[0] in TEMPORAL:
-            return
-        if name == YOUNGEST and is_time:
-            return
-        if name == SUBSET and types[0] == types[1] and _is_set(types[0]):
-            return
-        if function is not None:
-            _check_order(order, function)
-            return
+        is_same = types[0] == types[1]
         left, right = (source.time or f"{source.alias}.ts" for source in self.scope.sources)
-        reason, hint = {
+        fits, reason, hint = {
             MINDIST: (
+                is_time or all(map(is_number, types)) or (is_same and types[0] in TEMPORAL),
                 "a dimension is a number on both sides, or a date or timestamp of one type",
                 "cast it to one of these, or write the column in WHERE as an equality",
             ),
             YOUNGEST: (
+                is_time,
                 "the age of a pair is that of the event times of both sides",
                 f"write {left} YOUNGEST {right}",
             ),
             SUBSET: (
+                is_same and _is_set(types[0]),
                 "sets are arrays on both sides, with elements of one type that is not nested",
                 "cast one to the other's type, for instance  CAST(l.tags AS ARRAY<STRING>)",
             ),
         }[name]
-        raise BindError(
-            "dimension-type",
-            f"the dimension {text_of(order, self.renderer.sql)} compares {types[0]} and {types[1]}",
-            reason=reason,
-            hint=hint,
-        ).at(span_of(order))
+        if not fits:
+            text = text_of(order, self.renderer.sql)
+            raise BindError(
+                "dimension-type",
+                f"the dimension {text} compares {types[0]} and {types[1]}",
+                reason=reason,
+                hint=hint,
+            ).at(span_of(order))
 
     def _cast(
         self,
@@ -351,15 +347,6 @@ class OrderReader:
             for tree, type_, type_wanted in zip(sides, types, declared, strict=True)
         )
         return function, left, right
-
-    @staticmethod
-    def _refuse_limit(order: MatchOrder, name: str, function: UserFunction | None) -> None:
-        if name == SUBSET or (function is not None and function.is_partial_order):
-            raise unsupported(
-                "bestmatch-order-limit",
-                f"WITHIN after {order.args['order']} is not supported",
-                "leave it out: only distances, times and orders by a number have limits",
-            ).at(span_of(order.args["within"]))
 
 
 def _is_set(type_: str) -> bool:

@@ -92,7 +92,7 @@ class TableJoins:
     def above(self, node: Node) -> Node:
         """What the window join gives, joined with the other tables."""
         rest = [t for t in self._from.tables if t.position not in self._homes]
-        if len(self._positions) > 1:
+        if rest and len(self._positions) > 1:
             names = [source.alias for source in self._from.streams]
             place = f"above the join of {listed(names)}, whose tuples are stored once each"
             self._places |= {table.position: place for table in rest}

@@ -23,7 +23,7 @@ from sqlglot import exp
 from windrow.errors import BindError
 from windrow.plan.exprs import Expr
 from windrow.plan.nodes.base import Node
-from windrow.plan.nodes.filter import filtered
+from windrow.plan.nodes.filter import Filter
 from windrow.plan.types import TypeResolver
 from windrow.schema import Field, Schema
 from windrow.sql.bind.calls import Functions, take_out_calls, unknown_function
@@ -137,7 +137,7 @@ class Renderer:
 
     def filtered(self, node: Node, conditions: Sequence[exp.Expr]) -> Node:
         """The rows of a node that meet resolved conditions; the node itself where there are none."""
-        return filtered(node, self.predicates(node.schema, conditions))
+        return Filter(node, self.predicates(node.schema, conditions)) if conditions else node
 
     def untyped(self, node: exp.Expr, columns: Schema) -> Expr:
         """The expression without its type; a plain column has that of the schema."""

@@ -41,11 +41,12 @@ def test_no_more_is_given_than_there_is_over_any_span(limit, panes):
     probed = []
     for number, arrived in enumerate(panes):
         given_ = control.divide(number, arrived, 1)
+        full = control.counted.full
         assert all(0 <= n <= own for n, own in zip(given_.probes, arrived, strict=True))
-        assert all(0 <= n <= own for n, own in zip(given_.windows, given_.full, strict=True))
+        assert all(0 <= n <= own for n, own in zip(given_.windows, full, strict=True))
         assert limit.memory is None or sum(given_.windows) <= limit.memory
-        if limit.memory is None or sum(given_.full) <= limit.memory:
-            assert given_.windows == given_.full
+        if limit.memory is None or sum(full) <= limit.memory:
+            assert given_.windows == full
         probed.append(sum(given_.probes))
         if limit.service_rate is not None:
             for first in range(len(probed)):

@@ -216,9 +216,12 @@ class PageFile:
 
 def edges(pages: Sequence[Page], columns: int) -> Edges:
     """What memory keeps of pages, as arrays."""
-    ends = np.array([page.ends for page in pages], np.int64).reshape(-1, 2, columns)
+    if not pages:
+        nothing = np.empty((0, columns), np.int64)
+        return Edges(nothing, nothing, np.empty(0, np.int64))
+    ends = np.array([page.ends for page in pages])
     first, last = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
-    return Edges(first, last, np.array([page.newest for page in pages], np.int64))
+    return Edges(first, last, np.array([page.newest for page in pages]))
 
 
 def drop_expired(file: PageFile, pages: Sequence[Page], lower: int) -> list[Page]:
