@@ -1,4 +1,4 @@
-"""Writes src/windrow/sql/grammar/function_catalog.py: what DuckDB and Spark say of their functions.
+"""Writes src/windrow/sql/grammar/function_catalog.json: what DuckDB and Spark say of their functions.
 
 Run it with both engines installed, after one of them has a new version:
 
@@ -7,8 +7,9 @@ Run it with both engines installed, after one of them has a new version:
 
 from __future__ import annotations
 
+import json
 import re
-import textwrap
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from windrow.plan.functions import FunctionKinds
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-PLACE = Path(__file__).parents[1] / "src/windrow/sql/grammar/function_catalog.py"
+PLACE = Path(__file__).parents[1] / "src/windrow/sql/grammar/function_catalog.json"
 
 _NONDETERMINISTIC = "org.apache.spark.sql.catalyst.expressions.Nondeterministic"
 _OF_NOW = re.compile(r"\.(CurrentTimestamp|CurrentDate|CurrentTime|Now|LocalTimestamp)\"")
@@ -26,7 +27,6 @@ _OF_NOW = re.compile(r"\.(CurrentTimestamp|CurrentDate|CurrentTime|Now|LocalTime
 
 _GROUPS_OF_VOLATILE = {"misc_funcs", "datetime_funcs", "math_funcs", "string_funcs"}
 _EXAMPLE = re.compile(r"> (SELECT .*?);", re.DOTALL)
-_WIDTH = 96
 
 
 def spark_names(spark: SparkSession) -> frozenset[str]:
@@ -82,48 +82,16 @@ def _says_now(example: str, spark: SparkSession) -> bool:
 
 
 def rendered(duckdb: FunctionKinds, spark: FunctionKinds, names: frozenset[str]) -> str:
-    """The text of the module."""
+    """The text of the catalog."""
     of_spark = spark.aggregates | spark.windows | spark.row_makers | spark.volatile
     of_duckdb = duckdb.aggregates | duckdb.windows | duckdb.row_makers | duckdb.volatile
     plain = (of_duckdb & names) - of_spark
-    parts = [
-        _module(),
-        _kinds("SPARK", spark),
-        _kinds("DUCKDB", duckdb),
-        _names("_PLAIN_IN_SPARK", plain),
-        "PLAIN_IN_SPARK = frozenset(_PLAIN_IN_SPARK)",
-        '"""Names of these in DuckDB that are plain functions in Spark."""\n',
-    ]
-    return "\n".join(parts)
-
-
-def _module() -> str:
-    return (
-        '"""What Spark and DuckDB say of their functions.\n\n'
-        "Made by scripts/function_catalog.py, and compared with the engines by tests.\n"
-        '"""\n\n'
-        "from __future__ import annotations\n\n"
-        "from windrow.plan.functions import FunctionKinds\n"
-    )
-
-
-def _kinds(engine: str, kinds: FunctionKinds) -> str:
-    fields = ("aggregates", "windows", "row_makers", "volatile")
-    own = {field: f"_{engine}_{field.upper()}" for field in fields}
-    lines = [_names(name, getattr(kinds, field)) for field, name in own.items()]
-    lines += [f"{engine} = FunctionKinds(", f'    version="{kinds.version}",']
-    lines += [f"    {field}=frozenset({name})," for field, name in own.items()]
-    return "\n".join([*lines, ")\n"])
-
-
-def _names(name: str, names: frozenset[str]) -> str:
-    words = " ".join(f'"{each}",' for each in sorted(names))
-    lines = textwrap.wrap(words, _WIDTH, initial_indent="    ", subsequent_indent="    ")
-    return "\n".join([f"{name} = (", *lines, ")  # fmt: skip"])
+    found = {"spark": asdict(spark), "duckdb": asdict(duckdb), "plain_in_spark": plain}
+    return json.dumps(found, indent=1, default=sorted) + "\n"
 
 
 def main() -> None:
-    """Asks both engines and writes the module."""
+    """Asks both engines and writes the catalog."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.master("local[1]").getOrCreate()

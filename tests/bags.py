@@ -2,7 +2,7 @@
 
     assert bag(w.sql(query)) == bag([(1, "a"), (1, "a"), (2, None)])
 
-Exact, where `windrow.testing.bags.same_rows` takes floats by tolerance and shows what differs.
+Exact, where `same_rows` takes floats by tolerance and shows what differs.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from same_rows import same_rows
 from sessions import session
 
 from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp
@@ -16,7 +17,6 @@ from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.schema import MAX_TICK, Field, Schema
-from windrow.testing.bags import same_rows
 
 FIELDS = (
     ("t", "bigint"),

@@ -12,8 +12,7 @@ import pytest
 from bags import bag
 from oracle import asked_of_duckdb
 from sessions import session
-
-from windrow.testing.changelog import state_at
+from twins.changelog import state_at
 
 pytestmark = pytest.mark.law
 

@@ -17,8 +17,7 @@ from cases.changelog_queries import (
 from cases.tape import drawn
 from hypothesis import given, settings
 from sessions import session
-
-from windrow.testing.changelog import not_net, state_at
+from twins.changelog import not_net, state_at
 
 EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
 

@@ -172,7 +172,7 @@ def test_what_comes_and_goes_is_what_is_best(kind, random):
         patch.setattr(rival_pairs, "MOST_COMPARISONS", random.choice([1, 4, 1 << 16]))
         # And so few pairs that the best of those that wait are looked for, again and again.
         patch.setattr(sliding_skyline, "MOST_UNJUDGED", random.choice([1, 2, 5, 1 << 17]))
-        patch.setattr(sliding_skyline, "MOST_AT_ONCE", random.choice([1, 3, 1 << 16]))
+        patch.setattr(sliding_skyline.SlidingSkylineOp, "step_rows", random.choice([1, 3, 1 << 16]))
         changes = case.changes()
         sent = case.changes(lambda batch: ever_best(case.node, batch))
     for instant in range(16):

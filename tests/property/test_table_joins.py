@@ -16,6 +16,7 @@ from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
 from oracle import asked_of_duckdb
 from sessions import session
+from twins.changelog import state_at
 from twins.table_join import Row, same, table_join
 
 from windrow.operators.columns.changes import ChangeBatch
@@ -27,7 +28,6 @@ from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.plan.exprs import Expr, column
 from windrow.plan.nodes.table_join import TableKey
 from windrow.schema import Field, Schema
-from windrow.testing.changelog import state_at
 
 pytestmark = pytest.mark.law
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +27,6 @@ from windrow.errors import InternalError
 from windrow.run.progress import Progress, Renderer
 from windrow.run.readable import readable
 from windrow.run.terminal import Terminal
-from windrow.testing.bags import Comparison, same_rows
 
 if TYPE_CHECKING:
     from windrow.run.spark.launch import Spark
@@ -54,14 +54,36 @@ def plot_revenue(changes: pa.Table, file: Path) -> Path | None:
     return file
 
 
-def compare(actual: pa.Table, expected: pa.Table) -> Comparison:
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison found: rows that agree, rows missing, rows that should not be there."""
+
+    rows: int
+    missing: int = 0
+    unexpected: int = 0
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether both bags are the same."""
+        return not (self.missing or self.unexpected)
+
+
+def compare(actual: pa.Table, expected: pa.Table) -> Verdict:
     """Compares exactly, to the last bit of every float."""
     actual = actual.select(expected.column_names).cast(expected.schema)
     keys = [(name, "ascending") for name in expected.column_names]
     # Sorting is quick and nearly always ends it; only a difference is worth counting row by row.
     if actual.sort_by(keys).combine_chunks() == expected.sort_by(keys).combine_chunks():
-        return Comparison(tuple(expected.column_names), (), (), expected.num_rows)
-    return same_rows(actual, expected, relative=0, absolute=0)
+        return Verdict(expected.num_rows)
+    found, wanted = (
+        Counter(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        for table in (actual, expected)
+    )
+    return Verdict(
+        rows=(found & wanted).total(),
+        missing=(wanted - found).total(),
+        unexpected=(found - wanted).total(),
+    )
 
 
 PICTURE = Path("windrow-demo.png")
@@ -77,7 +99,7 @@ class Outcome:
     steady_per_s: float
     tuples: int
     answer: pa.Table
-    verdict: Comparison
+    verdict: Verdict
 
 
 def show_demo(*, is_quick: bool, stdout: Terminal, debug: bool = False) -> bool:
@@ -100,7 +122,7 @@ def show_demo(*, is_quick: bool, stdout: Terminal, debug: bool = False) -> bool:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     _summarize(outcomes, stdout)
-    return all(outcome.verdict for outcome in outcomes)
+    return all(outcome.verdict.is_equal for outcome in outcomes)
 
 
 @dataclass(frozen=True)
@@ -220,13 +242,13 @@ def _sample(answer: pa.Table) -> Group:
     return readable(rows, total=answer.num_rows, title="from the middle of the answer")
 
 
-def _verdict(verdict: Comparison) -> Text:
-    if verdict:
-        rows = f": all {verdict.equal:,} rows, and no others"
+def _verdict(verdict: Verdict) -> Text:
+    if verdict.is_equal:
+        rows = f": all {verdict.rows:,} rows, and no others"
         return Text.assemble(("correct", "bold green"), rows)
     rows = (
-        f": {len(verdict.missing):,} rows missing, "
-        f"{len(verdict.unexpected):,} unexpected, {verdict.equal:,} agree"
+        f": {verdict.missing:,} rows missing, "
+        f"{verdict.unexpected:,} unexpected, {verdict.rows:,} agree"
     )
     return Text.assemble(("WRONG", "bold red"), rows)
 
@@ -246,7 +268,7 @@ def _summarize(outcomes: list[Outcome], stdout: Terminal) -> None:
             f"{outcome.answer.num_rows:,}",
             f"{outcome.seconds:.1f}",
             f"{outcome.steady_per_s:,.0f}",
-            Text("same rows", "green") if outcome.verdict else Text("DIFFERENT", "red"),
+            Text("same rows", "green") if outcome.verdict.is_equal else Text("DIFFERENT", "red"),
         )
         if outcome.question is AGGREGATE:
             picture = plot_revenue(outcome.answer, PICTURE)

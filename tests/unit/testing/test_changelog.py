@@ -3,9 +3,8 @@ from __future__ import annotations
 import math
 
 import pytest
-
-from windrow.testing.changelog import instants, not_net, state_at
-from windrow.testing.streams import stream
+from stream_texts import stream
+from twins.changelog import instants, not_net, state_at
 
 # 0    5         9     12
 # |----|---------|-----|

@@ -58,12 +58,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.errors import InternalError
 from windrow.operators.bestmatch.candidates import LEFT, RIGHT, PairFinder
 from windrow.operators.bestmatch.rows import RowBuilder, gathered
 from windrow.operators.columns.changes import ChangeBatch, select
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
-from windrow.operators.engine.base import Operator, Snapshot
+from windrow.operators.engine.base import WaitingOp
 from windrow.operators.joins.match_log import NUMBER, numbered
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -123,8 +122,6 @@ class EmittedPairs:
         )
 
 
-KIND = "bestmatch-join"
-
 BLOCK_ROWS, BLOCK_BY_VALUE = 16_384, 1_024
 """Final rows judged at a time: bounds the memory of their candidates and results. Where orders look
 at values, all candidates are held, and not only the best of each chunk."""
@@ -149,7 +146,7 @@ class _Side:
         return [*self.met.slices, *self.waiting.slices]
 
 
-class MatwinBestmatchOp(Operator):
+class MatwinBestmatchOp(WaitingOp):
     """The state and the steps of one outer bestmatch join; ports: 0 left, 1 right.
 
     Args:
@@ -158,27 +155,30 @@ class MatwinBestmatchOp(Operator):
             with a left row among them come, and only such rows come alone. None: all rows.
     """
 
+    kind = "bestmatch-join"
+
     def __init__(self, node: MatwinBestmatch, own: OwnCells | None = None) -> None:
-        super().__init__()
+        self._sides = (_Side(), _Side())
+        self._told = (EmittedPairs(), EmittedPairs())
+        self._is_full = len(node.judged) > 1
+        super().__init__(self._by_name(node), {NEXT_NUMBER: 0})
         self._node = node
         self._own = own
-        self._is_full = len(node.judged) > 1
         self._finders = {port: PairFinder(node, port, self.counters) for port in node.judged}
         self._rows = RowBuilder(node)
         self._needed = (_needed_columns(node, LEFT), _needed_columns(node, RIGHT))
-        self._sides = (_Side(), _Side())
-        self._told = (EmittedPairs(), EmittedPairs())
-        self._next_number = 0
 
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Keeps the rows; nothing is final before the watermark says so."""
-        for port, batch in enumerate(batches):
-            if batch is not None and len(batch):
-                self.counters.rows_in += len(batch)
-                columns = select(batch.columns, self._needed[port])
-                self._keep(port, ChangeBatch(columns, batch.times, batch.ends))
-        self._count_stored()
-        return iter(())
+    def _by_name(self, node: MatwinBestmatch) -> dict[str, ChunkBuffer]:
+        """The rows of either side, and the pairs told."""
+        named = {
+            name: side.waiting if port in node.judged else side.met
+            for port, (name, side) in enumerate(zip(NAMES, self._sides, strict=True))
+        }
+        if self._is_full:
+            for name, side, told in zip(NAMES, self._sides, self._told, strict=True):
+                named[f"{name} met"] = side.met
+                named[f"told {name}"] = told.log
+        return named
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the best pairs of the rows that are final, then forgets."""
@@ -191,7 +191,7 @@ class MatwinBestmatchOp(Operator):
                 if len(result):
                     yield result
         self._forget(watermark)
-        self._count_stored()
+        self._measure()
 
     def due(self) -> int:
         """When the oldest row that waits is final, or the oldest other row is out of reach of all.
@@ -207,44 +207,18 @@ class MatwinBestmatchOp(Operator):
                 due = min(due, side.met.first + wait + 1)
         return max(due, MIN_TICK)
 
-    def buffers(self) -> Sequence[ChunkBuffer]:
-        """The rows of either side, and the pairs told."""
-        return list(self._named_buffers().values())
-
-    def snapshot(self) -> Snapshot:
-        """Rows and told pairs, as chunks."""
-        buffers = {name: tuple(buffer.slices) for name, buffer in self._named_buffers().items()}
-        return Snapshot(KIND, buffers, {NEXT_NUMBER: self._next_number})
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Puts rows and told pairs back."""
-        if snapshot.kind != KIND:
-            raise InternalError(
-                "foreign-state", f"a bestmatch join cannot read the state of a {snapshot.kind}"
-            )
-        for name, buffer in self._named_buffers().items():
-            buffer.slices = list(snapshot.buffers.get(name, ()))
-        self._next_number = snapshot.numbers.get(NEXT_NUMBER, 0)
-        self._count_stored()
-
-    def _named_buffers(self) -> dict[str, ChunkBuffer]:
-        named = {
-            name: side.waiting if port in self._node.judged else side.met
-            for port, (name, side) in enumerate(zip(NAMES, self._sides, strict=True))
-        }
-        if self._is_full:
-            for name, side, told in zip(NAMES, self._sides, self._told, strict=True):
-                named[f"{name} met"] = side.met
-                named[f"told {name}"] = told.log
-        return named
+    def _admit(self, port: int, batch: ChangeBatch) -> None:
+        """Keeps the columns that matter; nothing is final before the watermark says so."""
+        columns = select(batch.columns, self._needed[port])
+        self._keep(port, ChangeBatch(columns, batch.times, batch.ends))
 
     def _keep(self, port: int, rows: ChangeBatch) -> None:
         side = self._sides[port]
         if not self._is_full:
             (side.waiting if port in self._node.judged else side.met).append(rows)
             return
-        rows = numbered(rows, self._next_number)
-        self._next_number += len(rows)
+        rows = numbered(rows, self._numbers[NEXT_NUMBER])
+        self._numbers[NEXT_NUMBER] += len(rows)
         if self._own is None:
             side.waiting.append(rows)
             return
@@ -286,10 +260,10 @@ class MatwinBestmatchOp(Operator):
             self.counters.drops += side.met.drop_below(self._met_below(port, watermark))
             self._told[1 - port].drop_below(self._final_below(port, watermark))
 
-    def _count_stored(self) -> None:
-        sides = [buffer for side in self._sides for buffer in (side.waiting, side.met)]
-        self.counters.stored = sum(buffer.rows for buffer in sides)
-        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
+    def _measure(self) -> None:
+        """Counts what is held; of the pairs told, the bytes alone."""
+        super()._measure()
+        self.counters.stored -= sum(told.log.rows for told in self._told)
 
     def _judged(self, port: int, rows: ChangeBatch) -> ChangeBatch:
         """The rows of the answer for final rows in time order; ordered by these."""

@@ -36,17 +36,14 @@ import numpy as np
 
 from windrow.operators.bestmatch.skyline_step import PairReader, Step
 from windrow.operators.columns.changes import concat
-from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
-from windrow.operators.engine.base import Operator, Snapshot
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.operators.columns.chunks import ChunkBuffer
+from windrow.operators.engine.base import Snapshot, SteppingOp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from windrow.operators.columns.changes import ChangeBatch
     from windrow.physical.nodes.sliding_skyline import SlidingSkyline
-
-KIND = "sliding-skyline"
 
 MOST_UNJUDGED = 1 << 17
 """So many pairs wait as they came; of more, the best are looked for at once.
@@ -59,87 +56,47 @@ what waits is at most twice what may be in the answer, or that and so many pairs
 """
 
 
-MOST_AT_ONCE = 1 << 16
-"""About so many pairs of a chunk come, or go, in one step of an advance."""
+class SlidingSkylineOp(SteppingOp):
+    """The state and the steps of one search for the best pairs: those that wait, and those there."""
 
-
-class SlidingSkylineOp(Operator):
-    """The state and the steps of one search for the best pairs."""
+    kind = "sliding-skyline"
+    step_rows = 1 << 16
 
     def __init__(self, node: SlidingSkyline) -> None:
-        super().__init__()
+        self._waiting, self._there = ChunkBuffer(), ChunkBuffer()
+        super().__init__({"waiting": self._waiting, "there": self._there})
         self._reader = PairReader(node)
-        self._waiting = ChunkBuffer()
-        self._there = ChunkBuffer()
         self._unjudged = 0
 
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Keeps the candidates; what is best is known once the watermark has passed them."""
-        (batch,) = batches
-        if batch is not None and len(batch):
-            self.counters.rows_in += len(batch)
-            rows = self._reader.read(batch)[1]
-            self._waiting.append(rows)
-            self._unjudged += len(rows)
-            if self._unjudged >= max(MOST_UNJUDGED, self._waiting.rows - self._unjudged):
-                self._judge_waiting()
-        self._count_stored()
-        return iter(())
+    def _admit(self, port: int, batch: ChangeBatch) -> None:  # noqa: ARG002  # there is one
+        rows = self._reader.read(batch)[1]
+        self._waiting.append(rows)
+        self._unjudged += len(rows)
+        if self._unjudged >= max(MOST_UNJUDGED, self._waiting.rows - self._unjudged):
+            self._judge_waiting()
 
     def _judge_waiting(self) -> None:
         """Keeps those of the pairs that wait that are best among them at some instant."""
         rows = concat([part.rows() for part in self._waiting.slices])
         kept = Step(self._reader, ChunkBuffer(), None, rows).ever_shown()
         self.counters.drops += len(rows) - len(kept)
-        self._waiting, self._unjudged = ChunkBuffer(), 0
+        self._waiting.slices, self._unjudged = [], 0
         self._waiting.append(rows.take(np.sort(kept)))
 
-    def advance(self, watermark: int) -> Iterator[ChangeBatch]:
-        """Gives what comes into the answer, and what leaves it, below the watermark, step by step."""
-        bound = MIN_TICK
-        while bound < watermark and self.due() <= watermark:
-            bound = bound_of_step(self.buffers(), watermark, MOST_AT_ONCE)
-            result = self._step(bound)
-            if result is not None:
-                self.counters.rows_out += len(result)
-                yield result
-
-    def _step(self, watermark: int) -> ChangeBatch | None:
-        """What comes and goes below a watermark."""
-        coming = self._waiting.pop_below(watermark)
+    def _step(self, bound: int) -> ChangeBatch | None:
+        """What comes into the answer, and what leaves it, below a bound."""
+        coming = self._waiting.pop_below(bound)
         self._unjudged = min(self._unjudged, self._waiting.rows)
-        due = self._there.pop_below(watermark)
+        due = self._there.pop_below(bound)
         step = Step(self._reader, self._there, due, coming)
-        result = step.judged(watermark, self.counters)
+        result = step.judged(bound, self.counters)
         self.counters.drops += step.put_back(self._there)
-        self._count_stored()
         return result
 
-    def due(self) -> int:
-        """One tick after the first pair that waits, or after a pair there comes, or ends."""
-        first = min(self._waiting.first, self._there.first)
-        return MAX_TICK if first == MAX_TICK else first + 1
-
-    def buffers(self) -> Sequence[ChunkBuffer]:
-        """The pairs that wait, and those there."""
-        return [self._waiting, self._there]
-
-    def snapshot(self) -> Snapshot:
-        """The pairs that wait, and those there, with what is known of them."""
-        buffers = {"waiting": tuple(self._waiting.slices), "there": tuple(self._there.slices)}
-        return Snapshot(KIND, buffers)
-
     def restore(self, snapshot: Snapshot) -> None:
-        """Puts the pairs back."""
-        snapshot.check_kind(KIND)
-        self._waiting = ChunkBuffer("time", snapshot.buffers.get("waiting", ()))
-        self._there = ChunkBuffer("time", snapshot.buffers.get("there", ()))
+        """Puts the pairs back; those that wait are as they came."""
+        super().restore(snapshot)
         self._unjudged = self._waiting.rows
-        self._count_stored()
-
-    def _count_stored(self) -> None:
-        self.counters.stored = self._waiting.rows + self._there.rows
-        self.counters.state_bytes = self._waiting.nbytes + self._there.nbytes
 
 
 def ever_best(

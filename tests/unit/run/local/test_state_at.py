@@ -14,10 +14,10 @@ from bags import bag
 from cases.tape import drawn
 from hypothesis import given, settings
 from sessions import session
+from twins import changelog as plain
 
 import windrow
 from windrow.errors import BindError, DataError
-from windrow.testing import changelog as plain
 
 W = windrow.Session()
 KINDS = ("insert", "delete", "update_preimage", "update_postimage")

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windrow.operators.bestmatch.bestmatch import BLOCK_ROWS, MatwinBestmatchOp
+from windrow.operators.bestmatch.bestmatch import BLOCK_ROWS, NEXT_NUMBER, MatwinBestmatchOp
 from windrow.operators.bestmatch.match_index import key_column
 from windrow.operators.bestmatch.pages.lines import LineCoder, located, ranks
 from windrow.operators.bestmatch.pages.page_file import Counts
@@ -205,7 +205,7 @@ class PagedBestmatchOp(MatwinBestmatchOp):
         if self._are_too_many():
             self._leave_pages()
             self._has_given_up = True
-        self._count_stored()
+        self._measure()
 
     def _are_too_many(self) -> bool:
         """Whether memory has no room for the edges of all pages."""
@@ -258,8 +258,9 @@ class PagedBestmatchOp(MatwinBestmatchOp):
             self._pages.close()
             self._pages = None
 
-    def _count_stored(self) -> None:
-        super()._count_stored()
+    def _measure(self) -> None:
+        """Counts what is held, pages among it, and what they took."""
+        super()._measure()
         if self._pages is not None:
             self.counters.state_bytes += self._pages.nbytes
         counts, counters = self._counts, self.counters
@@ -275,7 +276,7 @@ class PagedBestmatchOp(MatwinBestmatchOp):
         if self._pages is None or port not in self._met_ports:
             super()._keep(port, rows)
             return
-        names = np.arange(self._next_number, self._next_number + len(rows))
+        names = self._numbers[NEXT_NUMBER] + np.arange(len(rows))
         if not self._is_full:
             names = ranks(self._sides[port].slices, rows.times)
         super()._keep(port, rows)

@@ -5,8 +5,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-
-from windrow.testing.streams import batches, rows, stream
+from stream_texts import batches, rows, stream
 
 
 def test_types_are_those_that_the_cells_look_like():

@@ -5,8 +5,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-
-from windrow.testing.bags import assert_same_rows, same_rows
+from same_rows import assert_same_rows, same_rows
 
 
 def table(**columns: object):

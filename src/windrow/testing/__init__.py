@@ -1,1 +1,0 @@
-"""For tests of queries: stream tables as text, clocks to advance, bags to compare."""
