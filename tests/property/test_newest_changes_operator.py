@@ -15,8 +15,8 @@ from twins.change_feed import alive_at, copies
 from twins.count_windows import value_key
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.feeds import numbered_rows
-from windrow.operators.feeds.newest_changes import NewestChangesOp
+from windrow.operators.feeds import count_windows as numbered_rows
+from windrow.operators.feeds.count_windows import NewestChangesOp
 from windrow.physical.nodes.count_rows import CountRows
 from windrow.physical.nodes.resolve_changes import ResolveChanges
 from windrow.physical.nodes.scan_stream import ScanStream

@@ -13,8 +13,8 @@ from cases.tape import drawn
 from hypothesis import given, settings
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.feeds import numbered_rows
-from windrow.operators.feeds.rows_window import CountRowsOp
+from windrow.operators.feeds import count_windows as numbered_rows
+from windrow.operators.feeds.count_windows import CountRowsOp
 from windrow.physical.nodes.count_rows import CountRows
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema

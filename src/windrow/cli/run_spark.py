@@ -42,8 +42,7 @@ from windrow.cli.sinks import (
 from windrow.errors import PlanError, ResourceError
 from windrow.plan.exprs import quote_spark
 from windrow.run.progress import Progress, Renderer, renderer
-from windrow.run.readable import readable
-from windrow.run.terminal import Terminal
+from windrow.run.terminal import Terminal, readable
 
 if TYPE_CHECKING:
     from windrow.run.spark.launch import Frame, Running, Spark

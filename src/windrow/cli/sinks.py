@@ -45,8 +45,7 @@ import pyarrow.parquet
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
 from windrow.run.progress import Recall
-from windrow.run.readable import readable, show_value
-from windrow.run.terminal import Terminal
+from windrow.run.terminal import Terminal, readable, show_value
 
 MOST_ROWS_SHOWN = 20
 

@@ -21,12 +21,21 @@ from rich.table import Table
 from rich.text import Text
 
 import windrow
-from windrow.demo.data import FULL, LATENESS_S, QUICK, Size, generate, write
-from windrow.demo.questions import AGGREGATE, QUESTIONS, Question, Streams
+from windrow.demo.questions import (
+    AGGREGATE,
+    FULL,
+    LATENESS_S,
+    QUESTIONS,
+    QUICK,
+    Question,
+    Size,
+    Streams,
+    generate,
+    write,
+)
 from windrow.errors import InternalError
 from windrow.run.progress import Progress, Renderer
-from windrow.run.readable import readable
-from windrow.run.terminal import Terminal
+from windrow.run.terminal import Terminal, readable
 
 if TYPE_CHECKING:
     from windrow.run.spark.launch import Spark

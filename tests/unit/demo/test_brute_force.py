@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from windrow.demo import questions as brute_force
-from windrow.demo.data import QUICK, generate, timestamps
-from windrow.demo.questions import HOUR, MINUTE
+from windrow.demo.questions import HOUR, MINUTE, QUICK, generate, timestamps
 
 NEVER = 2**62
 

@@ -10,7 +10,7 @@ from plans import plans_of
 from sessions import session
 
 import windrow
-from windrow.optimize.rules.negative_tuples import with_negative_tuples
+from windrow.optimize.choose.scheduling import with_negative_tuples
 from windrow.physical.explain.explanation import explain
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.expire_rows import ExpireRows

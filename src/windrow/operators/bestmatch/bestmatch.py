@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
     from windrow.operators.bestmatch.rows import Found
     from windrow.operators.columns.chunks import ChunkSlice
-    from windrow.operators.routing.cell_routes import OwnCells
+    from windrow.operators.routing.partition import OwnCells
     from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 
 

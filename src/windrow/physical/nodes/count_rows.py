@@ -70,8 +70,8 @@ class CountRows(MakesChanges, OneInput):
     def operator(self) -> str:
         """One that rows come back to, or one that only new rows push others out of."""
         if self.input.takes_back:
-            return "windrow.operators.feeds.newest_changes:NewestChangesOp"
-        return "windrow.operators.feeds.rows_window:CountRowsOp"
+            return "windrow.operators.feeds.count_windows:NewestChangesOp"
+        return "windrow.operators.feeds.count_windows:CountRowsOp"
 
 
 def _facts(node: CountRows, show: Show) -> list[Fact]:

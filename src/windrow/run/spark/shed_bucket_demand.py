@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from windrow.operators.columns.changes import ChangeBatch
     from windrow.operators.engine.base import Operator
     from windrow.operators.load_shedding.join import ShedJoinOp
-    from windrow.operators.routing.shares import Buckets
+    from windrow.operators.routing.partition import Buckets
     from windrow.run.spark.shed_pane_counts import Ints
 
 TOLD = -1

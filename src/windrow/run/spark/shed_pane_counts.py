@@ -30,7 +30,7 @@ from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.schema import MAX_TICK, MIN_TICK, Schema
 
 if TYPE_CHECKING:
-    from windrow.operators.routing.shares import Buckets
+    from windrow.operators.routing.partition import Buckets
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

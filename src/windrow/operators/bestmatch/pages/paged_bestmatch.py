@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from windrow.operators.columns.chunks import ChunkSlice
     from windrow.operators.engine.base import Counters, Left, Snapshot
     from windrow.operators.engine.memory import Memory
-    from windrow.operators.routing.cell_routes import OwnCells
+    from windrow.operators.routing.partition import OwnCells
     from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 
 

@@ -1,13 +1,41 @@
-"""[ROWS n] and [PARTITION BY k ROWS n] over rows that are deleted, too: the newest n of those there.
+"""Count windows as changes: rows wait for the watermark, and are then numbered.
 
-At every instant the window has the newest n of the rows that have come and were not deleted. So a row
+Which rows are the newest is known only once no earlier one can come.
+
+    push       lets rows wait
+    advance    takes those below the watermark, puts them in the one order (`total_order`), and hands
+               them on; who takes them in numbers them on from the last ones
+
+State: what waits, the rows that are there, each with its number, and the number of the next one.
+
+`CountRowsOp`: a row goes when the n-th after it comes. What takes rows back (an aggregate, DISTINCT, a set operation, a join of changelogs) asks which rows
+are alive at an instant; of a count window these are the newest n with a time up to it:
+
+    rows by number     0    1    2    3         n = 2
+    times              5    5    7    9
+    alive            + 5............- 7         row 0 goes with row 2
+                          + 5............- 9
+                               + 7
+                                    + 9
+
+Rows below the watermark go through three steps:
+
+1. They are numbered on from the last ones.
+2. Each row that has n rows after it, of its partition, leaves: with a partition, rows of the same
+   ones are looked up by their words (`keyed_rows`), so that a step costs what enters.
+3. Out come all new rows, and those that leave, each with the columns it came with, at the time of
+   the row that pushes it out.
+
+State: what waits, and the newest n rows, of each k, with the columns that are shown.
+
+`NewestChangesOp`: over rows that are deleted, too. At every instant the window has the newest n of the rows that have come and were not deleted. So a row
 that comes pushes one out, and a deleted one brings one back:
 
     changes      +A 1   +B 3   +C 5   -C 8   -A 9        n = 2
     there        A      A B    A B C  A B    B
     window       +A     +B     +C -A  -C +A  -A
 
-1. Changes wait for the watermark (`numbered_rows`).
+1. Changes wait for the watermark.
 2. Of those below it the rows that come are numbered on from the last ones, and the row is found that
    each delete is of: one equal to it in all columns, the time at which it came among them, looked
    up chunk by chunk by its words (`keyed_rows`).
@@ -23,23 +51,141 @@ may come back.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.errors import InternalError
 from windrow.kernels.change_feed import NOTHING
+from windrow.kernels.count_join import NEVER, partition_exits
 from windrow.kernels.jit import writable
 from windrow.kernels.newest_changes import window_moves
-from windrow.operators.columns.changes import ROW_BITS, ChangeBatch, Places, select
-from windrow.operators.columns.chunks import Chunk, ChunkSlice
+from windrow.operators.columns.changes import (
+    ROW_BITS,
+    ChangeBatch,
+    Places,
+    concat,
+    rows_by_chunk,
+    select,
+)
+from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_directory import KeyDirectory
+from windrow.operators.columns.total_order import in_total_order
+from windrow.operators.engine.base import SteppingOp
 from windrow.operators.feeds.change_feed import find_deleted
-from windrow.operators.feeds.numbered_rows import NumberedRowsOp, Numbers
-from windrow.operators.joins.keyed_rows import partition_words, places_of_partitions
+from windrow.operators.joins.keyed_rows import divided_by, partition_words, places_of_partitions
 from windrow.physical.nodes.count_rows import CountRows
 from windrow.schema import MAX_TICK
+
+NEXT_NUMBER = "next_number"
+
+Numbers = NDArray[np.int64]
+
+
+class NumberedRowsOp(SteppingOp):
+    """Numbers rows in the one order, and keeps some of them."""
+
+    step_rows = 1 << 15
+
+    def __init__(self, node: CountRows) -> None:
+        self._node = node
+        self._shown = list(node.schema.names)
+        self._waiting = ChunkBuffer("time")
+        self._there = ChunkBuffer("end")  # in place of an end, each row has its number
+        buffers = {"there": self._there, "waiting": self._waiting}
+        super().__init__(buffers, {NEXT_NUMBER: 0})
+
+    @abstractmethod
+    def _entered(self, rows: ChangeBatch) -> ChangeBatch:
+        """Takes in rows, which are in the one order; gives what comes and goes with them."""
+
+    def _admit(self, port: int, batch: ChangeBatch) -> None:  # noqa: ARG002
+        self._waiting.append(ChangeBatch(batch.columns, batch.times, None, batch.signs))
+
+    def _step(self, bound: int) -> ChangeBatch | None:
+        rows = self._waiting.pop_below(bound)
+        assert rows is not None
+        return self._entered(in_total_order(rows))
+
+    def _timed(self) -> Sequence[ChunkBuffer]:
+        """Rows that are there leave by number."""
+        return (self._waiting,)
+
+    def _numbers_of(self, rows: int) -> Numbers:
+        """The next numbers, for so many rows."""
+        first = self._numbers[NEXT_NUMBER]
+        self._numbers[NEXT_NUMBER] += rows
+        return np.arange(first, first + rows)
+
+    def _replace(self, new: Chunk, gone: Numbers) -> None:
+        """Takes rows out, and keeps the new ones but those among these; `gone` are their places.
+
+        New rows have their places in the chunk after all that are stored.
+        """
+        *stored, passing = rows_by_chunk(np.sort(gone), len(self._there.slices) + 1)
+        self.counters.drops += self._there.drop(stored)
+        stays = np.ones(len(new), np.bool_)
+        stays[passing] = False
+        self._there.append(new.batch.where(stays))
+
+
+class CountRowsOp(NumberedRowsOp):
+    """Keeps the newest rows of a stream, and takes back the others."""
+
+    kind = "count-rows"
+
+    def __init__(self, node: CountRows) -> None:
+        super().__init__(node)
+        self._kept = list(dict.fromkeys([*self._shown, *node.partition]))
+
+    def _entered(self, rows: ChangeBatch) -> ChangeBatch:
+        """Takes rows in their order; gives them, and what they push out."""
+        numbers = self._numbers_of(len(rows))
+        new = ChangeBatch(select(rows.columns, self._kept), rows.times, numbers)
+        divides = self._divided_window if self._node.partition else self._whole_window
+        leaving, exits = divides(Chunk(new, numbers))
+        comes = ChangeBatch(
+            select(rows.columns, self._shown), rows.times, None, np.ones(len(rows), np.int8)
+        )
+        if not len(exits):
+            return comes
+        times = rows.times[exits - numbers[0]]
+        goes = ChangeBatch(
+            select(leaving, self._shown), times, None, np.full(len(exits), -1, np.int8)
+        )
+        changes = concat([goes, comes])
+        return changes.sorted_by(changes.times)
+
+    def _whole_window(self, new: Chunk) -> tuple[pa.RecordBatch, Numbers]:
+        """Takes rows in; gives those that leave, and the number of the row that each leaves with.
+
+        Without PARTITION BY the oldest leave, and numbers tell which these are.
+        """
+        self._there.append(new.batch)
+        leaving = self._there.pop_below(self._numbers[NEXT_NUMBER] - self._node.rows)
+        if leaving is None:
+            return new.batch.columns.slice(0, 0), np.zeros(0, np.int64)
+        self.counters.drops += len(leaving)
+        return leaving.columns, leaving.ends_or_never() + self._node.rows
+
+    def _divided_window(self, new: Chunk) -> tuple[pa.RecordBatch, Numbers]:
+        """The same with PARTITION BY: rows leave from the middle."""
+        slices = self._there.slices
+        divided = divided_by(slices, new, self._node.partition)
+        self.counters.comparisons += len(divided.places)
+        exits = partition_exits(divided.partitions, divided.numbers, self._node.rows)
+        leaves = np.flatnonzero(exits != NEVER)
+        places = divided.places[leaves]
+        if not len(places):
+            self._there.append(new.batch)
+            return new.batch.columns.slice(0, 0), exits[leaves]
+        all_chunks = [*(part.chunk for part in slices), new]
+        leaving = Places(places).columns(lambda at: all_chunks[at].batch.columns)
+        self._replace(new, places)  # what comes and leaves in one step is never stored
+        return leaving, exits[leaves]
 
 
 class NewestChangesOp(NumberedRowsOp):
