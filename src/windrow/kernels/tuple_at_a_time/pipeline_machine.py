@@ -180,6 +180,7 @@ class PipelineMachine:
             if not len(self._waiting):
                 block = next(self._results, None)
                 if block is None:
+                    self._waiting = self._waiting.copy()  # empty; as a part it would hold its block
                     return True
                 # A column per stream as the query numbers them.
                 self._waiting = np.empty_like(block.places)
