@@ -176,7 +176,7 @@ class Scheduler:
             if self._pauses():
                 yield self._pause
 
-    def late_rows(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
+    def late_among(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> pa.RecordBatch:
         """The rows of a batch that operators will find late, as they arrived, each once.
 
         Rows that a WHERE removes before they reach an operator are not among them.

@@ -46,7 +46,7 @@ from windrow.operators.columns.key_columns import Words, equal_values
 from windrow.operators.columns.ranks import Flags, Ranked, compare, ranked_sides
 from windrow.operators.engine.base import Counters
 from windrow.operators.joins.bew_window import JoinWindow, Scan, buckets, key_of
-from windrow.operators.joins.join_steps import Predicates, Route, in_time, only_one_way
+from windrow.operators.joins.join_steps import Predicates, Route, only_one_way, within_windows
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.plan.exprs import Comparison
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -386,7 +386,7 @@ class Search:
         """What matches have to pass that a look-up has found, one after the other."""
         return (self._same_keys, self._kept)
 
-    def _in_time(
+    def _within_windows(
         self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
     ) -> Flags | None:
         """For which matches the conditions on times hold that step `at` completes; None: all.
@@ -398,7 +398,7 @@ class Search:
             chosen = places if position > at else partial.places[position][probes]
             return self._windows[route.order[position]].times(Places(chosen))
 
-        return in_time(self._node.graph.stated, route, at, times_of)
+        return within_windows(self._node.graph.stated, route, at, times_of)
 
     def _is_hashed(self, route: Route, at: int) -> bool:
         return self._node.method == "hash" and bool(route.steps[at].classes)

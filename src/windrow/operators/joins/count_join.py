@@ -136,7 +136,7 @@ class CountSearch(Search):
         """The matches that are there as a row enters, and in time."""
         counted = self._counted[route.steps[at].input]
         there = counted.is_there(places, partial.times[0][probes])
-        holds = both(there, self._in_time(partial, route, at, probes, places))
+        holds = both(there, self._within_windows(partial, route, at, probes, places))
         return None if holds is None else np.flatnonzero(holds)
 
 

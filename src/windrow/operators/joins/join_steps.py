@@ -184,7 +184,7 @@ def only_one_way(route: Route, times: NDArray[np.int64]) -> NDArray[np.int64] | 
 Numbers = NDArray[np.int64]
 
 
-def in_time(
+def within_windows(
     bounds: Sequence[Bound], route: Route, at: int, times_of: Callable[[int], Numbers]
 ) -> NDArray[np.bool_] | None:
     """For which matches of step `at` the conditions that it completes hold; None: there are none.

@@ -84,7 +84,7 @@ class SnapshotSearch(Search):
     ) -> Numbers | None:
         """The matches that have not been taken back, and are in time."""
         slices = self._windows[route.steps[at].input].slices
-        holds = self._in_time(partial, route, at, probes, places)
+        holds = self._within_windows(partial, route, at, probes, places)
         if any(part.gone for part in slices):
             is_gone = Places(places).computed(lambda chunk, rows: slices[chunk].is_gone(rows))
             holds = both(holds, ~is_gone)

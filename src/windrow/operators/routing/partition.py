@@ -24,7 +24,7 @@ from windrow.operators.load_shedding.marks import is_mark
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.shapes import PairJoin
+from windrow.physical.nodes.shapes import TwoStreamJoin
 from windrow.physical.partitioning.buckets import (
     HashKeys,
     HashShares,
@@ -228,7 +228,7 @@ def route(
         homes = spread(key_words(keys, nulls_match=True).words, partitioning.buckets)
         return _timed(batch, *_with_marks(node, batch, homes, partitioning.buckets))
     if isinstance(partitioning, HashShares):
-        assert isinstance(node, MultiJoin | PairJoin)
+        assert isinstance(node, MultiJoin | TwoStreamJoin)
         return _timed(batch, *_by_shares(node, partitioning, port, batch))
     if isinstance(partitioning, Slices):
         return _timed(batch, *_by_slices(partitioning, port, batch.times))
@@ -264,7 +264,7 @@ def _timed(batch: ChangeBatch, rows: Rows, buckets: Buckets) -> tuple[Rows, Buck
 
 
 def _by_shares(
-    node: MultiJoin | PairJoin, shares: HashShares, port: int, batch: ChangeBatch
+    node: MultiJoin | TwoStreamJoin, shares: HashShares, port: int, batch: ChangeBatch
 ) -> tuple[Rows, Buckets]:
     """The one bucket of rows that have a key in every dimension; else all along the others.
 

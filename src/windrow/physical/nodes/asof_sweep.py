@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.explain.bounds_text import drop_condition, event_time, plus, state_bound
 from windrow.physical.nodes.base import key_classes
-from windrow.physical.nodes.shapes import PairJoin
+from windrow.physical.nodes.shapes import TwoStreamJoin
 from windrow.physical.partitioning.buckets import show_class
 from windrow.plan.texts import KIND_NAMES
 from windrow.plan.units import show_ticks
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AsofSweep(PairJoin):
+class AsofSweep(TwoStreamJoin):
     """As-of join: one sweep over both inputs in time order, the newest right row of each key kept.
 
     Attributes:

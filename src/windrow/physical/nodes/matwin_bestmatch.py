@@ -14,7 +14,7 @@ from windrow.physical.explain.bounds_text import (
     state_bound,
 )
 from windrow.physical.explain.facts import said
-from windrow.physical.nodes.shapes import PairJoin
+from windrow.physical.nodes.shapes import TwoStreamJoin
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import show_class
 from windrow.physical.partitioning.cells import cells_of
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MatwinBestmatch(PairJoin):
+class MatwinBestmatch(TwoStreamJoin):
     """Outer bestmatch join: windows shifted over both streams in time order.
 
     Candidates have t(right) - t(left) in [-lo, hi], |left - right| <= eps in every constrained

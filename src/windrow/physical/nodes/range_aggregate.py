@@ -19,7 +19,7 @@ from windrow.physical.explain.bounds_text import (
     state_bound,
 )
 from windrow.physical.nodes.base import key_classes
-from windrow.physical.nodes.shapes import PairJoin
+from windrow.physical.nodes.shapes import TwoStreamJoin
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.partitioning.buckets import show_class
 from windrow.plan.texts import show_aggregates
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RangeAggregate(PairJoin):
+class RangeAggregate(TwoStreamJoin):
     """WINDOW JOIN: each left row with aggregates over the right rows of an interval around it.
 
     Attributes:

@@ -123,7 +123,7 @@ class MakesChanges(PhysicalNode):
     row_marks = (SIGN,)
 
 
-class PairJoin(TwoInputs):
+class TwoStreamJoin(TwoInputs):
     """A join of two inputs by what pairs are for: the best, the newest, totals of what is near."""
 
     is_stateful = True

@@ -353,7 +353,7 @@ class Execution:
         if len(times):
             came = replace(came, newest=int(times.max()))
         if len(late_rows(times, watermark)):
-            late = self.scheduler.late_rows(stream, arrived, watermark)
+            late = self.scheduler.late_among(stream, arrived, watermark)
             came = came.with_late(ticks_of(late.column(column)))
             if late.num_rows and self.query.options.on_late == "keep":
                 self.late[stream].append(late)

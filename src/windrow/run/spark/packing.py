@@ -27,7 +27,7 @@ from windrow.operators.routing.partition import route
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
 from windrow.registry import load
-from windrow.run.spark.buckets import GUARD
+from windrow.run.spark.bucket_labels import GUARD
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.late_row_payload import NAME, FirstCopies
 from windrow.run.spark.shed_bucket_demand import TOLD

@@ -48,8 +48,8 @@ from windrow.physical.partitioning.shared_stages import shared_stage
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.exprs import quote_spark
 from windrow.registry import load
+from windrow.run.spark.bucket_labels import MOST_BUCKETS
 from windrow.run.spark.bucket_plan import NO_PLAN, Remembered, chosen_in_batch
-from windrow.run.spark.buckets import MOST_BUCKETS
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.frames import type_text
 from windrow.run.spark.late_row_payload import (

@@ -15,8 +15,8 @@ from windrow.physical.partitioning.buckets import Partitioning
 from windrow.physical.partitioning.shared_stages import stages
 from windrow.physical.query import PhysicalQuery
 from windrow.run.planner import Planner
+from windrow.run.spark.bucket_labels import labels
 from windrow.run.spark.bucket_plan import Choice
-from windrow.run.spark.buckets import labels
 from windrow.run.spark.fingerprint import about, fingerprint
 from windrow.run.spark.shed_bucket_demand import ShedDemand
 from windrow.run.spark.state import Identity
