@@ -1,4 +1,4 @@
-"""Progress and response times: one record per micro-batch from either runner, and the ways to show it.
+"""Progress: one record per micro-batch from either runner, and the ways to show it.
 
 In process there is one more when the query begins to wait, for no stream has anything now.
 
@@ -7,15 +7,6 @@ log     a line per batch to the logger `windrow`
 live    a line on stderr that is redrawn, on a terminal alone, and only once a run takes long
 json    a JSON object per batch and line
 auto    live on a terminal; elsewhere json on the command line and none in the API
-
-The response time of a change:
-
-    change true at t           newest time that any stream has delivered, as it is produced
-    ------|-----------------------------|------------------------------------------------>
-           <------ response time ------>
-
-It is in event time, so that it tells how late answers are whatever the machine: waiting for the
-watermark, for the batch, and, with input-triggered scheduling, for input.
 """
 
 from __future__ import annotations
@@ -32,17 +23,15 @@ from typing import TYPE_CHECKING, Any, TextIO
 from windrow.errors import PlanError, nearest
 from windrow.operators.columns.arrow_types import show_instant
 from windrow.operators.engine.base import THOUSANDTHS, Counters
-from windrow.plan.units import show_bytes, show_ticks
+from windrow.plan.units import show_bytes
 from windrow.run.late_rows import StreamFigures
+from windrow.run.response import Response
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from rich.live import Live
 
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.run.terminal import Terminal
-
 
 FIRST_SIGN_S = 0.5
 """A run that ends sooner draws nothing: a flash on the terminal tells nobody anything."""
@@ -342,55 +331,3 @@ def renderer(
         f"progress = {kind!r} is no way to show progress",
         hint=f"one of {nearest(kind, KINDS)}",
     )
-
-
-@dataclass(frozen=True)
-class Response:
-    """The response times of the changes of a changelog, in ticks.
-
-    Attributes:
-        changes: how many were produced, those at the end of all streams apart.
-        total: their response times together.
-        maximum: the longest one.
-
-    Examples:
-        >>> Response(changes=4, total=6, maximum=3).show("bigint")
-        'response time 1.5 on average, 3 at most'
-    """
-
-    changes: int = 0
-    total: int = 0
-    maximum: int = 0
-
-    @property
-    def average(self) -> float:
-        """The mean response time; 0 before there was a change."""
-        return self.total / self.changes if self.changes else 0.0
-
-    def after(self, times: NDArray[np.int64], now: int) -> Response:
-        """With changes that became true at these instants, and are produced now."""
-        if not len(times):
-            return self
-        waited = now - times
-        return Response(
-            self.changes + len(times),
-            self.total + int(waited.sum()),
-            max(self.maximum, int(waited.max())),
-        )
-
-    def as_dict(self) -> dict[str, float]:
-        """The figures by name, times in ticks."""
-        return {"changes": self.changes, "average": self.average, "maximum": self.maximum}
-
-    def show(self, time_type: str) -> str:
-        """The figures as text."""
-        average = (
-            f"{self.average:g}"
-            if time_type == "bigint"
-            else show_ticks(round(self.average), time_type)
-        )
-        return f"response time {average} on average, {show_ticks(self.maximum, time_type)} at most"
-
-
-NONE_YET = Response()
-"""Of a query that has produced no change."""

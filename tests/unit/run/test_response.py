@@ -10,7 +10,8 @@ import pytest
 from sessions import session
 
 import windrow
-from windrow.run.progress import NONE_YET, Progress, Response
+from windrow.run.progress import Progress
+from windrow.run.response import NONE_YET, Response
 
 
 def test_changes_are_counted_from_when_they_became_true():

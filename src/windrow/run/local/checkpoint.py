@@ -14,7 +14,7 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import NTA, TPA
 from windrow.run.late_rows import StreamFigures
 from windrow.run.local.feeds import Position
-from windrow.run.progress import NONE_YET, Response
+from windrow.run.response import NONE_YET, Response
 
 CHECKPOINT_VERSION = f"{STATE_VERSION}.1"
 """Layout of checkpoints: that of the snapshots in them, and that of the rest. Raise the latter with any

@@ -39,7 +39,8 @@ from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off, r
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.local.stream_statistics import Adapting
 from windrow.run.planner import Planner
-from windrow.run.progress import NONE_YET, Progress, Renderer, operator_names, progress_of
+from windrow.run.progress import Progress, Renderer, operator_names, progress_of
+from windrow.run.response import NONE_YET
 from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK
 
 _SIGNS = np.array(list(CHANGE_TYPES), np.int8)

@@ -21,7 +21,8 @@ from windrow.plan.exprs import deep_calls
 from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.execution import Execution
 from windrow.run.local.sources import source_of
-from windrow.run.progress import Progress, Recall, Response
+from windrow.run.progress import Progress, Recall
+from windrow.run.response import Response
 from windrow.schema import CHANGE_TYPE, EVENT_TIME, MIN_TICK
 
 if TYPE_CHECKING:
