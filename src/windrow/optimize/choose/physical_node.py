@@ -1,4 +1,4 @@
-"""Logical node to physical node: which algorithm and structures, in which order, over which keys, keeping what."""
+"""Logical node to physical node: by which algorithm, structures, order and keys, keeping what."""
 
 from __future__ import annotations
 

@@ -329,9 +329,9 @@ def first_of(
 def rows_at_once(root: PhysicalNode, options: Options) -> RowsAtOnce | None:
     """How batches are cut for a plan; None where they are not.
 
-    A plan without state makes nothing wait, and an as-of join lets go of what it has met. A query that fails or sheds beyond its memory takes parts
-    by that: a table is one batch, which would wait whole, and memory for the windows would not suffice.
-    One that spills has a place for what waits.
+    A plan without state makes nothing wait, and an as-of join lets go of what it has met. A query
+    that fails or sheds beyond its memory takes parts by that: a table is one batch, which would wait
+    whole, and memory for the windows would not suffice. One that spills has a place for what waits.
     """
     amount = options.memory_amount
     if amount is None or options.on_memory == SPILL:

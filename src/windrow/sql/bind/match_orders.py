@@ -1,4 +1,4 @@
-"""The dimensions of a bestmatch join: what each compares, by which order, and which pairs are candidates."""
+"""The dimensions of a bestmatch join: what each compares, by which order, and its candidates."""
 
 from __future__ import annotations
 
