@@ -1,8 +1,8 @@
 """Every error a user can meet, by who must act.
 
 A message has a stable condition in brackets, a sentence in the user's own names, the place in the
-SQL, the reason, and a hint. Build errors with `because(...)` and point them with `at(span)`; the
-session adds the SQL text. Nothing here knows the rest of Windrow.
+SQL, the reason, and a hint. Errors are built with `reason=` and `hint=` and pointed with `at(span)`;
+the session adds the SQL text (`in_sql`). Nothing here knows the rest of Windrow.
 """
 
 from __future__ import annotations

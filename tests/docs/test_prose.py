@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from docs.prose import ROOT, pages, without_blocks
 TOP = {path.name for path in ROOT.iterdir()}
 GENERATED = {".venv", "site"}
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
+_PYTHON_FILE = re.compile(r"[\w*./-]*\w\.py\b")
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _CONDITION = re.compile(
     r"\b(?:\w+Error|UnknownColumn|cls)(?:\(\s*\"|\[)([a-z0-9]+(?:-[a-z0-9]+)+|[a-z0-9]+(?=\"))",
@@ -34,6 +36,22 @@ def test_every_path_that_a_page_names_exists(name):
         if looks_like_path and first not in TOP | GENERATED and "src/windrow" in span:
             missing.append(span)
     assert not missing
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_python_file_that_a_page_names_exists_by_its_name_or_the_end_of_its_path(name):
+    named = set(_PYTHON_FILE.findall(without_blocks(ROOT / name)))
+    assert not [file for file in sorted(named) if not _is_there(file)]
+
+
+def _is_there(file: str) -> bool:
+    return any(path.match(file) for path in _python_files())
+
+
+@cache
+def _python_files() -> list[Path]:
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name in TOP - GENERATED]
+    return [*ROOT.glob("*.py"), *(file for folder in folders for file in folder.rglob("*.py"))]
 
 
 @pytest.mark.parametrize("name", PAGES)

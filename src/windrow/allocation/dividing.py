@@ -1,6 +1,6 @@
-"""Divides an amount, memory or processor among streams, none getting less than its floor or more than its cap.
+"""Divides memory or processor among streams, each getting its floor at least and its cap at most.
 
-Memory, as how many tuples of each window are kept. The output is a sum of products of windows:
+**Memory**, as how many tuples of each window are kept. The output is a sum of products of windows:
 
     f(w) = sum over i of  rate[i] * product over j != i of  w[j],   sum of w = memory, floors, caps
 
@@ -16,10 +16,11 @@ An exchange moves memory from one window to another:
 a parabola, whose top is known. Exchanges are made until none gains; each time between the stream
 whose window gains the most by a tuple and the one whose window loses the least.
 
-The processor, as which arrivals probe. The output is a sum of the effective rates, each times the combinations that one probe meets, and
-the rates are bounded by one sum and by floors and caps: a linear program. With one row beside the
-bounds its optimum needs no simplex: serve the streams in the order of what a probe of theirs meets,
-each up to its cap. For two streams that is the paper's rule: probe the bigger window.
+**The processor**, as which arrivals probe. The output is a sum of the effective rates, each times
+the combinations that one probe meets, and the rates are bounded by one sum and by floors and caps:
+a linear program. With one row beside the bounds its optimum needs no simplex: serve the streams in
+the order of what a probe of theirs meets, each up to its cap. For two streams that is the paper's
+rule: probe the bigger window.
 """
 
 from __future__ import annotations

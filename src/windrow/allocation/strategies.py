@@ -1,4 +1,4 @@
-"""Ways to divide: the one that gives the most results (the paper's table 2), and others (its figures 5 to 7).
+"""Ways to divide: the one with the most results (the paper's table 2), and others (figures 5 to 7).
 
 A strategy divides probes, or memory. Whatever it says, no stream gets more than it can use or less
 than it requires, and what one leaves goes to the others.

@@ -7,9 +7,9 @@
       |  x'
       +------------------- tuples touched = operations * touches of one, as the model counts them
 
-A rate's run is 20 seconds' worth of tuples without pauses, of which the paper takes a minute's. What the machine does
-besides only ever adds time: of some runs the least counts. Cost is read off two meters: seconds,
-and counted work, which no other program disturbs.
+A rate's run is 20 seconds' worth of tuples without pauses, of which the paper takes a minute's.
+What the machine does besides only ever adds time: of some runs the least counts. Cost is read off
+two meters: seconds, and counted work, which no other program disturbs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """The demo's streams, its three questions, one of each family, and their answers the slow way.
 
-The slow way has no windows that slide, no state, and no code of Windrow's. Each function looks at whole streams and gives the rows that must be out once the watermark is at
-`watermark` (microseconds since 1970).
+**The slow way** has no windows that slide, no state, and no code of Windrow's. Each function looks
+at whole streams and gives the rows that must be out once the watermark is at `watermark`
+(microseconds since 1970).
 
-Streams are what stores sell, and what sensors read: generated, seeded, and out of order on purpose. Stores have two rush hours, sensors none. Every tuple arrives up to `LATENESS_S` after its event
-time; the streams are cut into micro-batches, one Parquet file each, in order of arrival.
+**The streams** are what stores sell, and what sensors read: generated, seeded, and out of order on
+purpose. Stores have two rush hours, sensors none. Every tuple arrives up to `LATENESS_S` after its
+event time; the streams are cut into micro-batches, one Parquet file each, in order of arrival.
 """
 
 from __future__ import annotations

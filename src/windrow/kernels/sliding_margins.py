@@ -12,18 +12,19 @@ x (2 s + x). Each argument column has two sums, of its weights and of its weight
 group three squares: weights with weights, weights with values, values with values. From these the
 variance of COUNT, of SUM, and of AVG, as the total of value - average, are read at each version.
 
-All are pairs of doubles, high + low. What is read is rounded to 20 bits, and is 0 where it is far
-below what it once was, a trace of what has gone. So margins do not depend on what came and went
-before, and a query that was stopped goes on with the same ones.
-
-Sums and products with twice the digits of a double: pairs high + low, of which high is the value.
+All are pairs of doubles, high + low, with twice the digits of one; high is the value.
 
     high   53 bits                    the double nearest to the pair
     low            53 bits            what that leaves out, at most half a unit of its last bit
 
 What is added and taken away again leaves a trace about 2^-106 of the greatest sum on the way: none
-that a double shows, unless sums have swung by 2^50 in between. All of it is IEEE arithmetic (Dekker,
-Knuth): right as long as nothing overflows or underflows, and never reordered by the compiler.
+that a double shows, unless sums have swung by 2^50 in between. All of it is IEEE arithmetic
+(Dekker, Knuth): right as long as nothing overflows or underflows, and never reordered by the
+compiler.
+
+What is read is rounded to 20 bits, and is 0 where it is far below what it once was, a trace of what
+has gone. So margins do not depend on what came and went before, and a query that was stopped goes
+on with the same ones.
 """
 
 from __future__ import annotations

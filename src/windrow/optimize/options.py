@@ -1,4 +1,4 @@
-"""The user's options and the hints in a query: checked by the table of options, merged, refused where they contradict."""
+"""The user's options and a query's hints: checked, merged, and refused where they contradict."""
 
 from __future__ import annotations
 

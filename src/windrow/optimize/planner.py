@@ -1,13 +1,13 @@
-"""From a logical query to a physical one: rules, verification, choice of algorithms.
+"""From a logical query to a physical one: verification, rules, choice of algorithms.
 
-`QueryPlanner` does it again for a query that runs, by what is known of its data by now: hints, samples, what
-workers have seen.
+`QueryPlanner` does it again for a query that runs, by what is known of its data by now: hints,
+samples, what workers have seen.
 
-In process the whole query is planned again, by the batches that its streams have brought. On Spark each
-worker plans the window join of its bucket. It sees the bucket's rows at every input: their rates,
-whatever filters and joins lie below, and samples of their values. What the user has said of whole
-streams holds for a bucket in proportion: of a key that rows are spread by, a bucket has its share of
-the values.
+In process the whole query is planned again, by the batches that its streams have brought. On Spark
+each worker plans the window join of its bucket. It sees the bucket's rows at every input: their
+rates, whatever filters and joins lie below, and samples of their values. What the user has said of
+whole streams holds for a bucket in proportion: of a key that rows are spread by, a bucket has its
+share of the values.
 """
 
 from __future__ import annotations

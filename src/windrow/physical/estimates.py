@@ -1,4 +1,4 @@
-"""What the planner has estimated of a window join, for EXPLAIN: numbers, where they are from, and what plans cost."""
+"""What the planner estimates of a window join, for EXPLAIN: numbers, their origin, costs of plans."""
 
 from __future__ import annotations
 

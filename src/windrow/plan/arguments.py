@@ -2,7 +2,7 @@
 
 A call says its kinds in one place, above its signature:
 
-    @takes(query=SQL_TEXT, progress=TEXT)
+    @takes(query=SQL_TEXT, progress=PROGRESS)
     def sql(self, query: str, *, progress: str = "none") -> Any: ...
 
 Kinds look at the type alone. What a value of the right kind must be like (a known column, a length

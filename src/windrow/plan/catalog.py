@@ -1,4 +1,4 @@
-"""What is registered: streams and tables, without their data; their columns, times, promises and hints, checked.
+"""Streams and tables as registered, without data: columns, times, promises and hints, checked.
 
 A promise is about disorder, and says how far the stream is known to be complete:
 

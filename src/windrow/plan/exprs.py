@@ -1,4 +1,4 @@
-"""Expressions, as the two engines that evaluate them will read them.
+"""Expressions, as the two engines that evaluate them will read them, and room to read deep ones.
 
 Windrow does not evaluate SQL expressions itself: Spark does on Spark, DuckDB does in process. An
 expression is therefore carried as the text for either engine, with the columns it reads. Column
@@ -8,11 +8,10 @@ Three things are told apart from the text, because Windrow does them itself: cal
 functions, plain comparisons of two columns, which joins test in their own loops, and bands, by
 which joins look tuples up.
 
-Room for calls within calls: a query may have more levels than Python lets functions have.
-
-Python counts a thread's calls and stops at 1,000, of which the caller may have used any number. While
-a query is read and planned the limit is higher; the stated limits of queries hold long before it. The
-limit is one for all threads, so the first that enters raises it, and the last that leaves puts it back.
+**Room** (`deep_calls`): a query may have more levels than Python lets functions have. Python counts
+a thread's calls and stops at 1,000, of which the caller may have used any number. While a query is
+read and planned the limit is higher; the stated limits of queries hold long before it. The limit is
+one for all threads, so the first that enters raises it, and the last that leaves puts it back.
 """
 
 from __future__ import annotations

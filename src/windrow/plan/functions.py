@@ -1,4 +1,4 @@
-"""What others add to the language: functions that queries call by name, orders of bestmatch joins, functions in FROM."""
+"""What others add to the language: functions called by name or in FROM, orders of bestmatch joins."""
 
 from __future__ import annotations
 

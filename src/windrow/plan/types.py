@@ -1,4 +1,4 @@
-"""Types of expressions: who knows them, the engine that will evaluate one, and how many digits exact numbers have."""
+"""Types of expressions, as the engine that evaluates them knows them, and digits of exact numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lengths of time and amounts of memory: from what users write to ticks, bytes and tuples, and back for EXPLAIN."""
+"""Lengths of time and amounts of memory: from users' texts to numbers, and back for EXPLAIN."""
 
 from __future__ import annotations
 

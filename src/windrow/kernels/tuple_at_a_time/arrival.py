@@ -4,7 +4,8 @@
     taken          ^              the arrivals joined so far
 
 What these algorithms have in common: what they are handed, which streams come in which order, and
-when a tuple goes. The steps of their loops are in `loops.py`, the loops in each algorithm's module.
+when a tuple goes. The steps of their loops are in `level_loops.py`, the loops in each algorithm's
+module.
 
 A tuple x of stream i goes when no tuple to come can meet it: x + reach[i][j] < coming[j] for all
 other j, which is x < horizon(i):

@@ -1,17 +1,18 @@
 """Which accumulators serve a list of aggregates: one per argument column and way of keeping it.
 
-Of distinct values, how many copies of each a group holds is kept in a hash table (`kernels/distinct_values.py`). It
-lets through the events by which a first copy comes and a last one goes; what they add up to, the
-accumulator inside keeps, and stores.
+An aggregate's definition names its accumulator (`plan/aggregates`); those that name the same one
+and read the same column share it.
 
-An aggregate's definition names its accumulator (`plan/aggregates`); those that name the same one and
-read the same column share it.
+    COUNT, SUM, AVG            sums.py        counts, and exact sums
+    VAR_*, STDDEV_*            variances.py   exact sums of values and of squares
+    MIN, MAX, MEDIAN           ordered.py     the values alive, in order
+    MIN_BY, MAX_BY             value_by.py    pairs of values, in the order of the second
+    COUNT(DISTINCT x), ..      here           how many copies of each value, around one of the above
+    those that others add      plain.py       the values alive, for a function in Python
 
-COUNT, SUM, AVG            sums.py        counts, and exact sums
-VAR_*, STDDEV_*            variances.py   exact sums of values and of squares
-MIN, MAX, MEDIAN           ordered.py     the values alive, in order
-MIN_BY, MAX_BY             value_by.py    pairs of values, in the order of the second
-COUNT(DISTINCT x), ..      here           how many copies of each value, around one of the above
+Of distinct values, how many copies of each a group holds is kept in a hash table
+(`kernels/distinct_values.py`). It lets through the events by which a first copy comes and a last
+one goes; what they add up to, the accumulator inside keeps, and stores.
 """
 
 from __future__ import annotations

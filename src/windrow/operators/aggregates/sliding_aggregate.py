@@ -4,11 +4,10 @@ Rows, groups and versions are as `sliding.py` has them. What is kept per group i
 rows, and accumulators (`accumulators/build.py` says which). Groups come and go with their rows; the
 one group of an aggregate without keys stays from the first instant on at which a row is there: what
 comes and is taken back at one instant, as joins of changelogs give it, is none. Rows may have been
-merged before they come (`merged_rows.py`): each then says how many tuples, and values, it counts for.
+merged before they come (`merged_rows.py`): each then says how many tuples, and values, it is.
 
-Gives accumulators that keep values the rows that are alive, when they need them.
-
-What they keep follows from the rows alive, so it is no state of its own. It is made
+**Values** (`AliveValues`) that accumulators keep follow from the rows alive, so they are no state
+of their own. They are made
 
 - before the first step after a restart,
 - anew, once, when a row comes that does not live as long as all before it, or that takes another

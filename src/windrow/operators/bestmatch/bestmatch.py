@@ -30,16 +30,8 @@ In a full outer join a row waits to be judged, and is kept to be met after that:
     r comes        judged: W > t(r) + hi       gone: t(r) + hi < min(oldest right row waiting, W)
        |<- waiting ->|<--------- met ---------->|
 
-A pair comes out with the first of its two proofs: for r at W > t(r) + hi, for s at W > t(s) + lo.
-What came out for one side is noted until the other is judged (`EmittedPairs`).
-
-Example in seconds, lo = hi = 10: r at 12:00:30 reaches 12:00:20 to 12:00:40 and is final at the
-watermark 12:00:41. Then a right row of 12:00:30 goes, unless a left row of 12:00:31 to 12:00:40
-still waits.
-
-The pairs of a full outer bestmatch join that came out for one side, and not yet for the other.
-
-A pair of r and s is proven twice, and comes out with the first proof:
+There a pair is proven twice, for r at W > t(r) + hi and for s at W > t(s) + lo, and comes out with
+the first proof. What came out for one side is noted until the other is judged (`EmittedPairs`):
 
     t(r)      t(s)      t(r) + hi            t(s) + lo
      |---------|------------|--------------------|-------> watermark
@@ -48,6 +40,10 @@ A pair of r and s is proven twice, and comes out with the first proof:
 
 (or the other way round). Rows are numbered as they arrive, and a told pair is noted by the numbers
 of its rows, at the time of the row that is still to be judged: it is forgotten with that judgement.
+
+Example in seconds, lo = hi = 10: r at 12:00:30 reaches 12:00:20 to 12:00:40 and is final at the
+watermark 12:00:41. Then a right row of 12:00:30 goes, unless a left row of 12:00:31 to 12:00:40
+still waits.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """What pairs are worth, and who of those that are judged together is best, and when.
 
-Pairs with one number in a list of groups are rivals. New ones are compared with those there, group
-by group, by the kernel (`kernels/sliding_skyline.py`). What a partial order says has to be asked
-before that, of every two pairs that the kernel may compare, and so in blocks:
+**Rivals** (`RivalPairs`) are pairs with one number in a list of groups. New ones are compared with
+those there, group by group, by the kernel (`kernels/sliding_skyline.py`). What a partial order says
+has to be asked before that, of every two pairs that the kernel may compare, and so in blocks:
 
     group 1   there  new new | new            a block ends after so many comparisons; the next one
     group 2          there   | there new      finds the pairs of the block before among those there
 
-What a pair is worth in the dimensions of its join:
+**Worth** (`PairWorth`) is what a pair has in the dimensions of its join:
 
     codes      distances, ages, and the numbers of the user's functions: less is better; decimals
                that 64 bits do not hold as their words (`wide_numbers`)

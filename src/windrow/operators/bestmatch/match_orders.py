@@ -13,10 +13,10 @@ Codes are compared by the kernel. A partial order needs every two pairs of a run
 that the codes do not set apart by the function: as arrays of comparisons, but as many as the square
 of the run. It is the slow path.
 
-Arrays as sets: the elements of two columns as numbers, NULL elements left out.
+Arrays become sets by numbering the elements of both columns alike, NULL elements left out:
 
-one      ["a", NULL, "b"]  ["b"]          owners 0 0 1      codes 0 1 1
-other    []  [NULL, "b", "b"]             owners 1 1        codes 1 1        dictionary a b
+    one      ["a", NULL, "b"]  ["b"]      owners 0 0 1      codes 0 1 1
+    other    []  [NULL, "b", "b"]         owners 1 1        codes 1 1        dictionary a b
 """
 
 from __future__ import annotations

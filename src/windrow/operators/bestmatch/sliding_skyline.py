@@ -12,29 +12,30 @@ of groups, and a pair is in its answer while it is best in either.
 
 What is kept of a pair: what the answer shows, what it is worth (`dominance.py`), and per list of
 groups from when on it is free of all that dominate it (`kernels/sliding_skyline.py`). Whether the
-answer has it follows: from then on it does. A pair that is never free again in any group is dropped.
+answer has it follows: from then on it does. A pair that is never free again in any group is
+dropped.
 
 State: two lists of chunks, which never change.
 
     waiting    pairs in the order of their times
     there      pairs in the order in which they come or go by themselves, the next time
 
-An advance takes out the pairs of which the next such time is below the watermark, and looks up those
-that are in a group with one that comes (`keyed_rows.py`). Of these, the ones of which something has
-changed are marked as gone in their chunk, and written anew. So a step reads the groups that pairs
-come to, and writes what changes, whatever is kept.
+An advance takes out the pairs of which the next such time is below the watermark, and looks up
+those that are in a group with one that comes (`keyed_rows.py`). Of these, the ones of which
+something has changed are marked as gone in their chunk, and written anew. So a step reads the
+groups that pairs come to, and writes what changes, whatever is kept.
 
-Where unmatched tuples are kept, the join gives each tuple once more, with NULLs in place of another:
-a pair that is worse than any of the tuple, and so in the answer while there is none.
+Where unmatched tuples are kept, the join gives each tuple once more, with NULLs in place of
+another: a pair that is worse than any of the tuple, and so in the answer while there is none.
 
-A step (`Step`) judges together, and writes anew:
+**A step** (`Step`) judges together, and writes anew:
 
     there    [ .. x .. | .. x ... x ]      x: in a group with a pair that comes
     due      [ x x ]                       comes or goes by itself, below the watermark
     coming   [ x x x ]                     waited until now
 
-All x are judged. Those due and coming have left their buffers; of those found among the ones there,
-the rows stay where they are unless what is known of them has changed.
+All x are judged. Those due and coming have left their buffers; of those there, rows stay where they
+are unless what is known of them has changed.
 """
 
 from __future__ import annotations

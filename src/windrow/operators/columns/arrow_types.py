@@ -1,4 +1,4 @@
-"""Arrow types and Spark types: one to the other, users' data brought to the few we use, and instants to ticks.
+"""Arrow types and Spark types: each way, users' data brought to the few we use, instants to ticks.
 
 Spark types are texts (`decimal(10,2)`, `array<int>`). Every Spark type has one Arrow type here, the
 canonical one; operators see no other. Data that comes in wider or narrower forms of the same values

@@ -1,4 +1,4 @@
-"""Change batches: the one language between operators.
+"""Change batches, the one language between operators, and rows picked out of several at once.
 
 A change batch is a set of rows with, for each row,
 
@@ -21,9 +21,8 @@ signs of its rows.
 
 A plain stream has no ends and no signs (None stands for "all alike"), and costs nothing extra.
 
-Rows picked out of several chunks at once.
-
-A place is one number: the chunk's position in a list, then the row within it.
+**Places** name rows of several chunks. A place is one number: the chunk's position in a list, then
+the row within it.
 
     place = chunk << 32 | row
 

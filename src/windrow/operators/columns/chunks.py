@@ -1,4 +1,4 @@
-"""Windows kept as immutable chunks of rows in time order.
+"""Windows kept as immutable chunks of rows in time order, in memory or on disk.
 
 A buffer is a list of chunks. New rows become a new chunk; small neighbours are merged, so that the
 number of chunks grows with the logarithm of the window; old rows leave from a chunk's front, and
@@ -14,11 +14,9 @@ holds, whatever the window holds, and a chunk's content can be stored, hashed an
 Merging is by tiers of four: a row is copied at most once per tier (log4 of the window in rows),
 and at most three chunks of each tier stay.
 
-Chunks on disk: the same chunk, read by memory mapping.
-
-A chunk never changes, so that moving it to disk changes nothing but where its bytes are. All of it
-goes, with what algorithms derived from it (an index is as large as the rows), into one file without
-a name, which the system removes with the last reference, whatever happens to the process:
+**On disk** a chunk is the same, read by memory mapping: nothing changes but where its bytes are.
+All of it goes, with what algorithms derived from it (an index is as large as the rows), into one
+file without a name, which the system removes with the last reference, however the process ends:
 
     file   [ array ][ array ][ array ] ...        each at a multiple of 64 bytes
     chunk  the same arrays, over the mapped file

@@ -1,14 +1,14 @@
 """Key columns: as 64-bit words for the kernels, and compared by value.
 
-Words are read from Arrow buffers, slices and NULLs respected. Those of one type are one function of the value in every process, so that rows can be routed by
-them on any machine. -0.0 counts as 0.0 and all NaN as one, as Spark groups and joins them.
+**Words** are read from Arrow buffers, slices and NULLs respected. Those of one type are one
+function of the value in every process, so that rows can be routed by them on any machine. -0.0
+counts as 0.0 and all NaN as one, as Spark groups and joins them.
 
-Whether two columns hold the same value, row by row.
+**Equal values** are those that SQL's grouping holds for equal: NULL = NULL, NaN = NaN, -0.0 = 0.0,
+inside nested values too; the order of a map's entries does not count. Whole columns at a time,
+never row by row.
 
-By value as SQL's grouping has it: NULL = NULL, NaN = NaN, -0.0 = 0.0, inside nested values too;
-the order of a map's entries does not count. Whole columns at a time, never row by row.
-
-Keys of one or more columns, for the kernels and by value.
+**Keys** of one or more columns have one word:
 
     one column of at most 8 bytes     the word is the value itself: equal words are equal keys
     anything else                     the word is a hash: equal words are candidates, and

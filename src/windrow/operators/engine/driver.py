@@ -1,14 +1,16 @@
-"""Drivers: each runs one node of a plan. They are connected by queues, which a scheduler has them work off.
+"""Drivers: each runs one node of a plan. A scheduler has them work off the queues between them.
 
     scan --[rows, clock 7]--> filter --[rows]--> operator --> ..
 
-A queue has rows and clocks, first in first out. A clock of t says that nothing below t follows. Clocks
-are in terms of the query's watermark; an operator's driver subtracts the delays below it by itself.
+A queue has rows and clocks, first in first out. A clock of t says that nothing below t follows.
+Clocks are in terms of the query's watermark; an operator's driver subtracts the delays below it by
+itself.
 
 The paper's words for the same: a tuple carries minTS and maxTS, the least and the greatest time of
 the tuples that it is made of. In our rows `time` is the tuple's maxTS, in the order of which
-operators take it into account; `end` follows from its minTS: with one window w, end = minTS + w + 1,
-with several the least of these over its tuples. A clock is the maxTS that an operator has come to.
+operators take it into account; `end` follows from its minTS: with one window w, end = minTS + w +
+1, with several the least of these over its tuples. A clock is the maxTS that an operator has come
+to.
 
     minTS      maxTS = time               end = minTS + w + 1
     ---+---------+============================)-------------->

@@ -8,9 +8,9 @@ steps, the batch at hand and its results apart. A query that would hold more
 
 A join that sheds keeps to its memory by itself.
 
-Only chunks of rows can be spilled. What an operator keeps beside them (the groups of an aggregate) stays in
-memory, and fails the query if it alone is too much. Algorithms of window joins that keep more than rows
-are not run where memory spills: the planner takes none, and refuses those asked for.
+Only chunks of rows can be spilled. What an operator keeps beside them (the groups of an aggregate)
+stays in memory, and fails the query if it alone is too much. Algorithms of window joins that keep
+more than rows are not run where memory spills: the planner takes none, and refuses those asked for.
 """
 
 from __future__ import annotations

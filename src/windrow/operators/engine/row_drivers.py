@@ -1,4 +1,4 @@
-"""Drivers of nodes without state, row by row or over whole instants: scan, filter, project, net changes."""
+"""Drivers of nodes without state, by row or by instant: scan, filter, project, net changes."""
 
 from __future__ import annotations
 

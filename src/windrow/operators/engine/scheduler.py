@@ -2,8 +2,8 @@
 
 1. Of the drivers with entries on their queues, the one nearest to the answer works, one step.
    So what one gives is used before it gives more, and queues stay short.
-2. If there is none, all rows are where they can get to. Then the operators have their turns, from the
-   streams up (`OperatorDriver`); what one gives climbs first, by 1.
+2. If there is none, all rows are where they can get to. Then the operators have their turns, from
+   the streams up (`OperatorDriver`); what one gives climbs, by rule 1, before the next has its turn.
 
 The schedulings differ in what an operator does in its turn:
 

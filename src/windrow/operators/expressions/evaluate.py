@@ -1,14 +1,14 @@
 """SQL expressions in process: DuckDB types them and computes them (`duckdb_engine`).
 
-Plain columns never reach DuckDB: a projection that only picks and renames moves references. Calls of
-the user's functions do not reach it either: they are made first, and DuckDB is given their values.
+Plain columns never reach DuckDB: a projection that only picks and renames moves references. Calls
+of the user's functions do not reach it either: they are made first, and DuckDB is given their
+values.
 
 Values agree with Spark's ANSI mode: overflow and division by zero are errors, not NULL. See
 docs/design/expressions.md for the measurements behind the choice, and for the known differences.
 
-What the installed DuckDB says of its functions.
-
-A macro is what its definition calls: `geomean(x)` is `exp(avg(ln(x)))`, an aggregate.
+Which functions there are, and of what kind, the installed DuckDB says. A macro is what its
+definition calls: `geomean(x)` is `exp(avg(ln(x)))`, an aggregate.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ Which rows are the newest is known only once no earlier one can come.
 
 State: what waits, the rows that are there, each with its number, and the number of the next one.
 
-`CountRowsOp`: a row goes when the n-th after it comes. What takes rows back (an aggregate, DISTINCT, a set operation, a join of changelogs) asks which rows
-are alive at an instant; of a count window these are the newest n with a time up to it:
+**`CountRowsOp`**: a row goes when the n-th after it comes. What takes rows back (an aggregate,
+DISTINCT, a set operation, a join of changelogs) asks which rows are alive at an instant; of a count
+window these are the newest n with a time up to it:
 
     rows by number     0    1    2    3         n = 2
     times              5    5    7    9
@@ -28,8 +29,9 @@ Rows below the watermark go through three steps:
 
 State: what waits, and the newest n rows, of each k, with the columns that are shown.
 
-`NewestChangesOp`: over rows that are deleted, too. At every instant the window has the newest n of the rows that have come and were not deleted. So a row
-that comes pushes one out, and a deleted one brings one back:
+**`NewestChangesOp`** counts rows that are deleted, too. At every instant the window has the newest
+n of the rows that have come and were not deleted. So a row that comes pushes one out, and a deleted
+one brings one back:
 
     changes      +A 1   +B 3   +C 5   -C 8   -A 9        n = 2
     there        A      A B    A B C  A B    B

@@ -1,6 +1,4 @@
-"""The kinds of changes, as users write them, to signs.
-
-Updates among changes: a delete and an insert of one key at one instant.
+"""The kinds of changes: read to signs as users write them, and updates told apart for the answer.
 
 An aggregate has one row per key at an instant, so that a row of it which goes as another comes is
 one row that changes:

@@ -9,7 +9,7 @@ ordered pairs comes out in the push that brings its last row. A push goes throug
    route (`join_steps`). The period in which the next tuple may lie shrinks with each tuple chosen
    (`kernels/bew_period`), and the rows in it with the same key are found by bucket or by scan.
 3. Words that are not the keys themselves are checked by value, and predicates are tested once
-   their inputs are there (`step_tests`), before combinations are extended further.
+   their inputs are there (`bew_search`), before combinations are extended further.
 4. Complete combinations are gathered into result batches; the new rows join the state.
 
 That each combination comes once: among its rows that are new, the last in order of (time, input)

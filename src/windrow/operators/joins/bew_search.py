@@ -1,15 +1,12 @@
-"""How combinations of a window join are found: extended from new rows, one input at a time.
+"""How combinations of a window join grow from new rows, one input at a time, and are tested.
 
-Depth first by blocks, breadth first within a block: a block of partial combinations is extended
-by one input into blocks of bounded size, and each of those is completed before the next is made.
-So memory is bounded by the number of inputs, whatever the fan-out.
+**The search** goes depth first by blocks, breadth first within a block: a block of partial
+combinations is extended by one input into blocks of bounded size, and each of those is completed
+before the next is made. So memory is bounded by the number of inputs, whatever the fan-out.
 
-Predicates are tested as soon as their inputs are there (`step_tests`): what fails is not extended.
-
-What a step of a window join asks of its candidates, beyond windows and keys.
-
-A step adds a row of one input to combinations of others. The predicates that this makes testable
-fall into two kinds:
+**The tests** (`step_tests`) are what a step asks of its candidates beyond windows and keys. Each
+predicate is tested as soon as its inputs are there: what fails is not extended. The predicates that
+an added input makes testable fall into two kinds:
 
     compared    comparisons of a column of the added input with one of an input chosen before:
                 tested by rank, inside the loop that scans the period, or on what a hash found

@@ -26,15 +26,17 @@ Example: a [ROWS 1], b [ROWS 1] on equal k, all of one k; the watermark passes 2
     a at 10, a at 14, b at 14, a at 17     numbers 0, 1, 2, 3 (a is first in FROM)
     b (2) meets a (1): a at 10 left as a at 14 entered;  a (3) meets b (2)
 
-The search (`CountSearch`) finds the combinations of the row that enters last. Its steps are those of the join by time (`bew_search`), over numbers in the place of times: a row
-that enters looks the other inputs up for rows that are there, with the same keys. Which are there
-depends on that row alone, not on those chosen on the way:
+**The search** (`CountSearch`) finds the combinations of the row that enters last. Its steps are
+those of the join by time (`bew_search`), over numbers in the place of times: a row that enters
+looks the other inputs up for rows that are there, with the same keys. Which are there depends on
+that row alone, not on those chosen on the way:
 
     numbers of an input   --------[===================)------->
                              first there            the row that enters
 
-An input (`CountWindow`) has its rows in order of number. A row that has been numbered is kept with its number in the place of its end: rows of a count window
-leave by number. What a probe may find of an input, as row x of another one enters:
+**An input** (`CountWindow`) has its rows in order of number. A row that has been numbered is kept
+with its number in the place of its end: rows of a count window leave by number. What a probe may
+find of an input, as row x of another one enters:
 
     rows of the input, by number      0   2   3   5   7   8
     [ROWS n], [RANGE w], WINDOW                   [=======]  x      from `first_there` up to x
@@ -42,10 +44,10 @@ leave by number. What a probe may find of an input, as row x of another one ente
                                                                     left before x;
                                                                     k known: from the n-th before x
 
-Of a window that is divided, rows leave from the middle of chunks. Those that left in an earlier step
-are marked as gone in their slices; those that leave in this one are known by the number at which
-they do. Only partitions that new rows are of can lose a row: their rows are looked up, by the words
-of PARTITION BY, so that a step costs what enters, whatever the window holds.
+Of a window that is divided, rows leave from the middle of chunks. Those that left in an earlier
+step are marked as gone in their slices; those that leave in this one are known by the number at
+which they do. Only partitions that new rows are of can lose a row: their rows are looked up, by the
+words of PARTITION BY, so that a step costs what enters, whatever the window holds.
 
 A row with a NULL in a key takes its place but is never found.
 """

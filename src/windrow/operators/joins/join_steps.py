@@ -1,33 +1,31 @@
-"""In which order a new tuple of a window join meets the other inputs, and by what.
+"""The steps by which a new tuple of a window join meets the other inputs, and what each tests.
 
-Starting at input s, each step adds the input that narrows combinations most (`next_input`). The
-step probes by all classes that the input shares with those chosen, and tests the predicates that
-it makes testable.
+**The route.** Starting at input s, each step adds the input that narrows combinations most
+(`next_input`). The step probes by all classes that the input shares with those chosen, and tests
+the predicates that it makes testable.
 
     a.x = b.x AND b.y = c.y, starting at c:    b by y (from c), then a by x (from b)
 
-Conditions on the times of rows, tested as combinations grow: t(right) - t(left) in [-lo, hi].
+**Conditions on times**, t(right) - t(left) in [-lo, hi]: a join by time looks rows up by them.
+Where rows are looked up by something else (their numbers, their ends), the conditions are tested on
+what is found.
 
-A join by time looks rows up by them. Where rows are looked up by something else (their numbers,
-their ends), the conditions are tested on what is found.
-
-The predicates of a window join, tested on blocks of candidates.
-
-A candidate is a combination of rows, complete or not, that the windows and the keys allow. Joins
-propose candidates in blocks of bounded size, gather the columns that the predicates read, and keep
-those for which all are true. Which way a predicate is tested depends on what it is:
+**Predicates** are tested on blocks of candidates. A candidate is a combination of rows, complete or
+not, that the windows and the keys allow. Joins propose candidates in blocks of bounded size, gather
+the columns that the predicates read, and keep those for which all are true. Which way a predicate
+is tested depends on what it is:
 
     a.x < b.x + 5           comparisons of numbers and times: as 64-bit ranks (`ranks.py`), or as
                             whole numbers of any size where sums take more
     similar(a.o, b.o)       the user's function, once per block
     anything else           DuckDB, on the columns it reads
 
-Of some values a predicate cannot be computed: a division by zero, a cast that fails, a function that
-raises. Whether a query then fails must not depend on which candidates a plan looks at, nor in which
-order it asks. A combination of all inputs has an error exactly if no predicate that can be computed
-for it rejects it, and one cannot. So predicates that raise are asked again, of those alone that the
-others leave; and of combinations that are not complete they decide nothing yet, but are asked once more
-when these are.
+Of some values a predicate cannot be computed: a division by zero, a cast that fails, a function
+that raises. Whether a query then fails must not depend on which candidates a plan looks at, nor in
+which order it asks. A combination of all inputs has an error exactly if no predicate that can be
+computed for it rejects it, and one cannot. So predicates that raise are asked again, of those alone
+that the others leave; and of combinations that are not complete they decide nothing yet, but are
+asked once more when these are.
 """
 
 from __future__ import annotations

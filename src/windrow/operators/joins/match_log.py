@@ -1,8 +1,8 @@
-"""What a join remembers of one input whose rows come alone: who has found a match.
+"""Which rows of an input have found a match, and when a row stands alone.
 
-Rows are numbered as they arrive. Chunks of rows are never changed, so that a match is not marked in
-them but logged beside them, by the row's number, in chunks that are ordered and dropped by the same
-times:
+**The log.** Rows are numbered as they arrive. Chunks of rows are never changed, so that a match is
+not marked in them but logged beside them, by the row's number, in chunks that are ordered and
+dropped by the same times:
 
     rows    [ number 7, t 10 | number 4, t 12 | number 9, t 12 ]      kept until they are final
     log     [ number 4, t 12 ]                                        number 4 has found a match
@@ -11,10 +11,8 @@ times:
 When rows are final, those that the log does not name stand alone. Numbers go on after a restart,
 and a batch that is repeated from the same state gives the same ones.
 
-When a row stands alone, from the times at which it has company.
-
-A row is alive from its time to its end; a match of it is alive, with it, for a part of that. Joined
-at one instant, the row is matched, or stands alone:
+**Alone, or in company.** A row is alive from its time to its end; a match of it is alive, with it,
+for a part of that. Joined at one instant, the row is matched, or stands alone:
 
     the row          t |============================| end
     first match           |=========|
@@ -23,7 +21,7 @@ at one instant, the row is matched, or stands alone:
     in company            |=============|      |====|
     alone            t |==|             |======|
 
-All functions take and give intervals [start, stop) as arrays, many rows at once.
+The functions of this part take and give intervals [start, stop) as arrays, many rows at once.
 """
 
 from __future__ import annotations

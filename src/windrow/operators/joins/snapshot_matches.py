@@ -1,8 +1,6 @@
-"""Combinations of rows that are alive together: what joins of rows that come and go find.
+"""How joins of rows that come and go find combinations: rows with equal keys, alive together.
 
 A combination has the greatest time, the least end and the product of the signs of its rows.
-
-How a snapshot join finds combinations: rows with equal keys that are alive together.
 
 The steps are those of the join by time (`bew_search`), over ends in the place of times: chunks are
 ordered by end, so that the rows which are still alive are found at once, and those which come too

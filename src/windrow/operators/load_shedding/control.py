@@ -1,21 +1,21 @@
 """What a join that sheds gives each of its inputs, pane by pane.
 
-Windows are divided by the rates over a whole window, and by the same ones until they have clearly
-changed: a stream that is the slower one for a while by chance must not take the memory of another,
-whose tuples would not come back.
+**The division.** Windows are divided by the rates over a whole window, and by the same ones until
+they have clearly changed: a stream that is the slower one for a while by chance must not take the
+memory of another, whose tuples would not come back.
 
 A stream whose tuples come last of their instants meets more than one whose tuples come first
 (`counted.py`). How much more is seen of the arrivals, over several panes, and held on to likewise.
-
 Probes come from the query's tokens (`tokens.py`).
 
-Which share of the others' combinations a probe of each input meets, over the latest panes.
+**The shares met** (`SharesMet`): of the others' combinations, by a probe of each input, lately.
 
     share of i  =  sum of what arrivals of i meet  /  sum of arrivals of i x the others' full windows
 
 Both sums are over the panes of a window, or over more of them where these have few arrivals: who is
 last in a pane of few tuples is chance, and dividing by it would change sides from pane to pane. The
-pane at hand counts, so that even the first one, or the only one, is divided by what its tuples meet.
+pane at hand counts, so that even the first one, or the only one, is divided by what its tuples
+meet.
 """
 
 from __future__ import annotations

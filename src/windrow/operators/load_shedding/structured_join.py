@@ -1,8 +1,8 @@
 """The join of two streams that sheds, each window looked up in a structure of its own.
 
-A join of two streams is two one-way joins (Kang, Naughton and Viglas, section 4). What is kept of
-each window is inserted into its structure, whether it probes or not, and arrivals drawn to probe
-are looked up in the other one:
+**The join** of two streams is two one-way joins (Kang, Naughton and Viglas, section 4). What is
+kept of each window is inserted into its structure, whether it probes or not, and arrivals drawn
+to probe are looked up in the other one:
 
     A   kept      insert      structure of A    buffer, hash, B+tree or T-tree
         drawn     probe  ->   structure of B    any of the four
@@ -10,14 +10,13 @@ are looked up in the other one:
 A pane is joined as a whole: its arrivals are inserted first, and a probe takes of them those that
 come before it in the order of time, and of input at one time. Who is drawn, and what is found, is
 what it is without structures; so is the state, which structures are made from. Where memory is in
-bytes each tuple counts with its place in a structure, and a structure that is larger yet, for it has
-room to spare, is let go of between two steps.
+bytes each tuple counts with its place in a structure, and a structure that is larger yet, for it
+has room to spare, is let go of between two steps.
 
-A window of a join that sheds, kept in a structure of its own beside its rows.
-
-The rows lie in chunks, as those of every window join do; what is held, stored and restored are
-these. The structure follows them, pane by pane: what has come is inserted, in the order of time,
-and what has gone is let go of, from its front; what was drawn out of its middle is marked:
+**A window** has its structure beside its rows. The rows lie in chunks, as those of every window
+join do; what is held, stored and restored are these. The structure follows them, pane by pane: what
+has come is inserted, in the order of time, and what has gone is let go of, from its front; what was
+drawn out of its middle is marked:
 
     rows held before    a  b  c  d  e
     rows held now             c     e  f  g          a, b are old; d is not in the sample any more

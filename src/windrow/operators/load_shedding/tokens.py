@@ -7,10 +7,10 @@ So over any span of event time no more arrivals probe than the service rate allo
 one window. With less than a whole token per input, tuples far apart would never meet, however low
 their rates.
 
-The tokens are the query's. Where it has several buckets each of them computes all tokens, by what all
-buckets are sent: every bucket is told, pane by pane, how many rows there are, how many of them go to
-buckets before it, and how many are its own. So all agree, and nobody is asked. Of a pane with w rows,
-for which there are T tokens,
+The tokens are the query's. Where it has several buckets each of them computes all tokens, by what
+all buckets are sent: every bucket is told, pane by pane, how many rows there are, how many of them
+go to buckets before it, and how many are its own. So all agree, and nobody is asked. Of a pane with
+w rows, for which there are T tokens,
 
     T >= w    all probe, and w tokens are gone
     T <  w    those of bucket b are the whole numbers in its part of the line; T tokens are gone
@@ -18,10 +18,11 @@ for which there are T tokens,
     rows      0 ....... below .... up to ....... w
     tokens    0 --+----+----+----+----+----+---- T       + begin with a shift that changes by pane
 
-No token is in two parts and none in no part. In the mean a bucket's share is that of its rows, though
-it may have less than one in each pane. Of tokens whole ones are used, and what is left over stays. Where
-rows were counted over several panes and w is their mean, no whole number, all tokens are used, as if they
-could be cut; else what is left would depend on whether panes are paid for one by one or at once.
+No token is in two parts and none in no part. In the mean a bucket's share is that of its rows,
+though it may have less than one in each pane. Of tokens whole ones are used, and what is left over
+stays. Where rows were counted over several panes and w is their mean, no whole number, all tokens
+are used, as if they could be cut; else what is left would depend on whether panes are paid for one
+by one or at once.
 
 Where totals are estimated each bucket has some for itself beforehand, and a part of the rest.
 """

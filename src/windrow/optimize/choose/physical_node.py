@@ -1,4 +1,4 @@
-"""Logical node to physical node: which algorithm and structures, in which order, over which keys, keeping what."""
+"""Logical node to physical node: by which algorithm, structures, order and keys, keeping what."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def bestmatch_join(node: BestmatchJoin, request: Request) -> PhysicalNode:
 
 
 def window_join(node: WindowJoin, request: Request) -> PhysicalNode:
-    """One of five: by counted tuples, of what is alive, with rows alone, by trees, by time."""
+    """One of four: by counted tuples, of what is alive, with rows alone, by time (or by trees)."""
     classes, options = key_classes(node), request.options
     _check_kind(node, options)
     algorithm, method = _algorithm(node, classes, options)

@@ -1,6 +1,7 @@
-"""Which scheduling a query takes, by the tuples that its operators handle and those they hold.
+"""Which scheduling a query takes, and its plan where rows leave by negative tuples.
 
-A tuple goes through the n stateful operators between its window and the answer.
+**The choice** is by the tuples that operators handle and those they hold. A tuple goes through the
+n stateful operators between its window and the answer.
 
     tpa   Each handles it once, as it comes, and keeps it until it leaves its window, which is found
           without a search: what is held is kept in the order in which it leaves.
@@ -8,24 +9,25 @@ A tuple goes through the n stateful operators between its window and the answer.
           operator over a stream and the join keep tuples, not what adds them up above.
     ita   As tpa, but late: no operator hears of time but with its input. Never taken unasked.
 
-With one window tuples are held once by either, and tpa handles fewer. Over a join of several windows
-tpa holds its results too, which may be many more than the tuples in the windows.
-What counts is the product, tuples handled by tuples held: nta is taken where it holds less than half.
+With one window tuples are held once by either, and tpa handles fewer. Over a join of several
+windows tpa holds its results too, which may be many more than the tuples in the windows. What
+counts is the product, tuples handled by tuples held: nta is taken where it holds less than half.
 How much is held is told by hints alone (`rate=`, `distinct=`): the choice then stays when a running
 query is planned again, and when it is resumed.
 
-What operators hold once windows are full is told by rates and different keys (`held_rows`):
+**What operators hold** once windows are full is told by rates and different keys (`held_rows`):
 
     SlidingAggregate sum(x)      tpa: the pairs alive           nta: none, the sum alone
       join a.k = b.k             the tuples of both windows     the same: pairs leave with them
         a [RANGE 10 min]
         b [RANGE 5 min]
 
-Of two windows with n and m tuples alive, n m / d pairs are alive where keys take d different values.
-What is kept per group or per different row is no tuple, and the same by either scheduling.
+Of two windows with n and m tuples alive, n m / d pairs are alive where keys take d different
+values. What is kept per group or per different row is no tuple, and the same by either scheduling.
 
-By negative tuples, the 2004 paper's second approach, rows do not go by their ends. Whatever takes rows back works on signs alone: an aggregate keeps
-its accumulators, DISTINCT and set operations a count per value, and no row a second time.
+**By negative tuples**, the 2004 paper's second approach, rows do not go by their ends. Whatever
+takes rows back works on signs alone: an aggregate keeps its accumulators, DISTINCT and set
+operations a count per value, and no row a second time.
 
     SlidingAggregate sum(x)                  SlidingAggregate sum(x)
       RangeRows 10                             FilterRows x > 1

@@ -10,9 +10,10 @@ time, those of stream j that it may meet lie in a period that the closed windows
 Each step multiplies the combinations so far by the tuples in the period and by the share of them
 that match. A pair matches by one in as many as the stream with more different keys has of them.
 
-A sweep takes what there is of a stream as far as windows reach beyond the oldest tuples of the others. Of
-a stream whose windows are wide it has taken more when a tuple of a narrow one comes: where windows differ,
-tuples of the narrow ones meet most pairs, and first those that have few partners.
+A sweep takes what there is of a stream as far as windows reach beyond the oldest tuples of the
+others. Of a stream whose windows are wide it has taken more when a tuple of a narrow one comes:
+where windows differ, tuples of the narrow ones meet most pairs, and first those that have few
+partners.
 
     a - b within 5, b - c within 2000       taken so far       a, b  ----->|
                                                                c     ----------------------->|

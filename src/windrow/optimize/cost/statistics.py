@@ -1,4 +1,4 @@
-"""Rates and different keys at every place of a plan, and of a join's inputs, with where each number came from.
+"""Rates and different keys at every place of a plan, with where each number came from.
 
 What a stream brings is told by a hint or found in its data. On the way up a filter lets a share
 pass, a projection renames columns, and a join gives what its estimate says.

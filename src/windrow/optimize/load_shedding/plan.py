@@ -1,9 +1,10 @@
-"""Where a query sheds: its one window join is told what it may hold and do, or it is refused.
+"""Where a query sheds, or is refused: its window join is limited, its aggregates become estimates.
 
-Where an aggregate stands above, the join's results carry which draws made them and by which chances
-(`physical.load_shedding.limits.hidden_fields`), and what lies between hands those on.
+The one window join is told what it may hold and do. Where an aggregate stands above, the join's
+results carry which draws made them and by which chances (`limits.hidden_fields` of
+`physical.load_shedding`), and what lies between hands those on.
 
-Aggregates over a join that sheds become estimates, each with the ends of its interval.
+An aggregate over it becomes an estimate, with the ends of its interval.
 
     SELECT k, COUNT(*) AS n ..         k, n  ->  k, n, n_low, n_high
 

@@ -1,4 +1,4 @@
-"""What EXPLAIN tells of a node: a fact is a label and one or more lines. What streams promise, in words."""
+"""What EXPLAIN tells of a node, as facts of a label and lines, and what streams promise, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What EXPLAIN tells of a query as a whole: its answer, its streams' promises, its scheduling, its stages on Spark."""
+"""What EXPLAIN tells of a whole query: answer, promises of streams, scheduling, stages on Spark."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ The rows of a stage are spread by some of their keys. Where its results hand the
 node above groups by all of them, or by more, the rows of one of its groups lie in one bucket: it
 runs there, in the same task, without a shuffle and a state store of its own.
 
-    MultiJoin x, y           spread by x.k = y.k: a pair lies in the bucket of its k
+    WJoin x, y           spread by x.k = y.k: a pair lies in the bucket of its k
     ProjectRows          x.k AS j.k: hands it on
     SlidingAggregate     GROUP BY j.k, j.v: the rows of a group have one k, and so one bucket
 

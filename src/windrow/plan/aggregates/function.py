@@ -59,7 +59,7 @@ class AggregateFunction:
         says: what it gives, for the reference; sentences without a period at the end.
         aliases: further names that queries may call it by.
         accumulator: what computes it, as `module:name`: a function or class that is given the
-            aggregates of a query (`windrow.plan.nodes.Aggregate`) that share it and have the same
+            aggregates of a query (`window_aggregate.Aggregate`) that share it and have the same
             argument, and makes an `Accumulator` (`windrow.operators.accumulators.base`).
         computed_as: the aggregate that gives its answers, from what it reads.
         reads: what is read of a row, in SQL: `{0}` stands for the first argument. "" for the argument

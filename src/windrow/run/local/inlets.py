@@ -1,7 +1,7 @@
 """What comes into a running query from outside: batches, whole or in parts, and Ctrl-C.
 
-Tables and lists are in memory: whoever asks gets the next batch. Any other iterator may block, so
-that a thread of its own asks it, and hands over what comes:
+**Batches.** Tables and lists are in memory: whoever asks gets the next batch. Any other iterator
+may block, so that a thread of its own asks it, and hands over what comes:
 
     iterator --next()--> reader --held, at most HELD--> the query
                             |                               |
@@ -11,31 +11,29 @@ Readers and query wait on one condition, the bell, which `stop` rings as well: n
 loop, and a query ends at once though every one of its iterators blocks. A reader that is inside
 its iterator when the query stops ends as soon as the iterator returns.
 
-When the program ends, all readers are told to, and waited for: Python ends a thread that comes back to
-it too late in the middle of what it does, and the C++ of an engine there takes the whole process down.
-One that still blocks in its iterator after a while is left behind.
+When the program ends, all readers are told to, and waited for: Python ends a thread that comes back
+to it too late in the middle of what it does, and the C++ of an engine there takes the whole process
+down. One that still blocks in its iterator after a while is left behind.
 
-Batches in parts, where what a query does or holds would grow with a batch, not with its windows.
-
-A batch of one stream waits for the others, whole. Cut, and the streams read in step, no more of it
-waits than one part:
+**Parts** of batches are taken where what a query does or holds would grow with a batch, not with
+its windows. A batch of one stream waits for the others, whole. Cut, and the streams read in step,
+no more of it waits than one part:
 
     a   |=====|-----|-----|-----|        a batch of a, its first part taken
     b   |===|---|---|                    then the first of b, which is behind, and so on
 
-So it is for every query that keeps rows: what a table costs follows its windows, as what a stream costs
-does. One that makes changes, counts rows or joins tuple by tuple costs the more, the more it is given at
-once: its parts are small, whatever the batch. Others only lose time by small parts, so that theirs are
-an eighth of a large batch, which its owner holds anyway. One that must hold little, for it sheds or
-fails beyond its memory, takes parts by that.
+So it is for every query that keeps rows: what a table costs follows its windows, as what a stream
+costs does. One that makes changes, counts rows or joins tuple by tuple costs the more, the more it
+is given at once: its parts are small, whatever the batch. Others only lose time by small parts, so
+that theirs are an eighth of a large batch, which its owner holds anyway. One that must hold little,
+for it sheds or fails beyond its memory, takes parts by that.
 
-What is not taken yet is the caller's. The rows of a batch that has parts are put in the order of time first: those
-that were not late as the batch began are not late when their part does.
+What is not taken yet is the caller's. The rows of a batch that has parts are put in the order of
+time first: those that were not late as the batch began are not late when their part does.
 
-Ctrl-C in a query: it comes between two steps of the operators, so that the query can go on.
-
-A step changes state; left in the middle, rows would be lost or doubled. So while a query works in
-the main thread, interrupts are put off, and the scheduler pauses after the step under way:
+**Ctrl-C** comes between two steps of the operators, so that the query can go on. A step changes
+state; left in the middle, rows would be lost or doubled. So while a query works in the main thread,
+interrupts are put off, and the scheduler pauses after the step under way:
 
     steps       |---- a ----|-- b --|------- c -------|-- d --
     Ctrl-C                              x             ^ KeyboardInterrupt; later d
@@ -331,9 +329,9 @@ def first_of(
 def rows_at_once(root: PhysicalNode, options: Options) -> RowsAtOnce | None:
     """How batches are cut for a plan; None where they are not.
 
-    A plan without state makes nothing wait, and an as-of join lets go of what it has met. A query that fails or sheds beyond its memory takes parts
-    by that: a table is one batch, which would wait whole, and memory for the windows would not suffice.
-    One that spills has a place for what waits.
+    A plan without state makes nothing wait, and an as-of join lets go of what it has met. A query
+    that fails or sheds beyond its memory takes parts by that: a table is one batch, which would wait
+    whole, and memory for the windows would not suffice. One that spills has a place for what waits.
     """
     amount = options.memory_amount
     if amount is None or options.on_memory == SPILL:

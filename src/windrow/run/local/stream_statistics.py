@@ -1,18 +1,19 @@
-"""What is known of streams in process: of tables, which are there as a whole, and of batches as they come.
+"""What is known of streams in process, and how a running query is planned anew by it.
 
-A table's rows and the time between its first and its last are counted. Values are looked at in a
-sample of bounded size, taken in even stretches over the table.
+**Of tables**, which are there as a whole, the rows and the time between the first and the last are
+counted. Values are looked at in a sample of bounded size, taken in even stretches over the table.
 
-Of streams, a rate is that of the last few batches: tuples by the ticks from the newest before them to the
-newest of them, so that a stream which has slowed down is seen to.
+**Of streams**, which come in batches, a rate is that of the last few batches: tuples by the ticks
+from the newest before them to the newest of them: one that has slowed down is seen to.
 
     batches     |----b1----|--b2--|-----b3-----|
     newest      x          x      x            x
                            |<-- rows(b2, b3) ->|      over these ticks
 
-`Adapting` goes on by another plan once the rates of streams have changed. Between two micro-batches the state of a join is its rows and the time up to which they have been
-joined, the same for every algorithm, structure and order. So a driver takes the state of its
-operator, builds another one, and gives it the state: no result is lost, and none comes twice.
+**A query that adapts** goes on by another plan once the rates of streams have changed. Between two
+micro-batches the state of a join is its rows and the time up to which they have been joined, the
+same for every algorithm, structure and order. So a driver takes the state of its operator, builds
+another one, and gives it the state: no result is lost, and none comes twice.
 """
 
 from __future__ import annotations

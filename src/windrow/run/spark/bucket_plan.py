@@ -1,16 +1,15 @@
-"""Which plan a worker runs a bucket of a window join by.
+"""Which plan a worker runs a bucket of a window join by, and the numbers it chooses by.
 
-All plans keep the same state, so that a bucket may go on by another one with any micro-batch. It
-does once its numbers have changed: `planned for` are those of the bucket as it was planned last, in
-this worker. Until then the choice costs no more than a look at the times of the rows.
+**The choice.** All plans keep the same state, so that a bucket may go on by another one with any
+micro-batch. It does once its numbers have changed: `planned for` are those of the bucket as it was
+planned last, in this worker. Until then the choice costs a look at the times of the rows.
 
     numbers    rate of each input, rows of the micro-batch
     planned    |-- 1/4 --------- planned for --------- 4 --|
                anew             as it was               anew
 
-The numbers of a join's inputs in one bucket: of the rows held, and of those that have come.
-
-A rate is that of all rows at hand. Where none are held, what has come since the newest before:
+**The numbers** of a join's inputs in one bucket are those of the rows held and of the ones that
+have come. A rate is that of both; where none are held, of what has come since the newest before:
 
     held        |------------------------|
     come                            |--------|

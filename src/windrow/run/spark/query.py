@@ -1,6 +1,6 @@
 """A physical query as one DataFrame: Spark SQL below, between and above the stages.
 
-One stage, from the bottom up:
+**One stage**, from the bottom up:
 
     rows         scan, filter, project, range: Spark SQL
     pack         mapInArrow, one per port, then their union
@@ -9,10 +9,9 @@ One stage, from the bottom up:
     counters     observe
     unpack       mapInArrow
 
-A stage in a batch worker: every bucket of the task from its first tick to its last.
-
-The task's rows come ordered by bucket and first tick, so that the first tick of the bucket's next
-blob is a watermark: nothing below it follows.
+**In a batch worker** a stage takes every bucket of its task from the first tick to the last. The
+rows come ordered by bucket and first tick, so that the first tick of the bucket's next blob is a
+watermark: nothing below it follows.
 
     blobs            [3 ........ 20]
                          [7 ........... 31]

@@ -1,14 +1,13 @@
-"""Nodes without state as DataFrame operations: Spark evaluates, and its optimizer sees, all of them.
+"""Nodes that Spark evaluates itself, as DataFrame operations, and what streams promise ahead.
 
-A relation is a DataFrame with the flat columns of its node, then `__time` (ticks), and `__end` and
-`__sign` where the rows below have them. One of a table has its columns alone. A node names the
-function here that makes it.
+**Relations.** Nodes without state are Spark's to evaluate, and its optimizer sees them. A relation
+is a DataFrame with the flat columns of its node, then `__time` (ticks), and `__end` and `__sign`
+where the rows below have them. One of a table has its columns alone. A node names the function here
+that makes it.
 
-Read-ahead on Spark: what a stream promises by the order in which its rows arrive.
-
-Spark keeps no order between the tasks of a micro-batch, but a stream may come in one ordered
-partition: a topic of one partition, one file per micro-batch. Its times are read once more, beside
-its rows:
+**Read-ahead** is what a stream promises by the order in which its rows arrive. Spark keeps no order
+between the tasks of a micro-batch, but a stream may come in one ordered partition: a topic of one
+partition, one file per micro-batch. Its times are read once more, beside its rows:
 
     the stream --> rows -----------------------------------------------+
         |                                                              union --> withWatermark

@@ -1,8 +1,7 @@
 """WHERE and ON: one list of conjuncts, sorted into windows, keys and predicates.
 
-Plain conditions on time columns that are windows: `b.ts <= a.ts + INTERVAL '5' SECONDS`.
-
-Both sides of a comparison are brought to one form, times minus times plus a constant:
+Plain conditions on time columns are windows, as `b.ts <= a.ts + INTERVAL '5' SECONDS` is. Both
+sides of such a comparison are brought to one form, times minus times plus a constant:
 
     left - right  =  t(p) - t(m) + c        for exactly two sources p and m
 

@@ -1,4 +1,4 @@
-"""The dimensions of a bestmatch join: what each compares, by which order, and which pairs are candidates."""
+"""The dimensions of a bestmatch join: what each compares, by which order, and its candidates."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MatchDimension:
     """`left MINDIST right`, or another order, as resolved trees, with types and the constraint.
 
     `given` are the two sides as written, before they are cast to what a function takes. One that
-    `is_condition` compares nothing: see `plan.nodes.Dimension`.
+    `is_condition` compares nothing: see `Dimension` in `plan.nodes.bestmatch_join`.
     """
 
     left: exp.Expr

@@ -1,7 +1,8 @@
 """What a name means inside one SELECT: its sources and their columns.
 
-A stream of changes, or a window that counts rows, is a changelog. Its deletes have times of their own, so that what is asked of the time column
-is a plain condition on that column, never a window between streams.
+A stream of changes, or a window that counts rows, is a changelog. Its deletes have times of their
+own, so that what is asked of the time column is a plain condition on that column, never a window
+between streams.
 """
 
 from __future__ import annotations

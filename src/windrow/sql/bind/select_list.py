@@ -1,4 +1,4 @@
-"""The SELECT list and GROUP BY: stars written out, names of output columns, aggregates and what they group."""
+"""The SELECT list and GROUP BY: stars written out, names of columns, aggregates and their groups."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Window clauses to bounds: what each way to state a window says about two event times, and which graphs are refused.
+"""Window clauses to bounds on two event times, and which graphs of windows are refused.
 
-EITHER WAY: all DWINDOWs as written, or all of them reversed.
-
-Between two streams alone both ways make one window, for each of them holds at distance zero:
+EITHER WAY is all DWINDOWs as written, or all of them reversed. Between two streams alone both ways
+make one window, for each of them holds at distance zero:
 
     as written     t(b) - t(a) in          [0 ======= w]
     reversed                      [-w ======= 0]

@@ -1,9 +1,8 @@
 """Text to tree, with every place kept; what cannot be read becomes our ParseError.
 
-How deep a query may go: what generators write in a row is laid flat, what is too deep is refused.
-
-Reading a text, and computing what it says, takes a call within a call for each level: here, in DuckDB
-and in Spark. So levels have a stated limit, and things in a row are no levels:
+What is too deep is refused, and what generators write in a row is laid flat. Reading a text, and
+computing what it says, takes a call within a call for each level: here, in DuckDB and in Spark. So
+levels have a stated limit, and things in a row are no levels:
 
     a UNION ALL b UNION ALL c ..   a tree as deep as it is long, which becomes
     (a, b), (c, d), ..             one as deep as the number of its halvings

@@ -1,9 +1,9 @@
-"""Trees and their text: where a piece of a tree came from, and parentheses where it would be read otherwise.
+"""Trees and their text: where a piece of a tree came from, and the parentheses that it needs.
 
 A tree says by its shape what belongs together, and a text by parentheses and by the ranks of its
-operators. Trees that Windrow makes, out of pieces that users wrote, have no parentheses of their own;
-and the two engines do not rank all operators alike. So no text is made of a tree before it went
-through here.
+operators. Trees that Windrow makes, out of pieces that users wrote, have no parentheses of their
+own; and the two engines do not rank all operators alike. So no text is made of a tree before it
+went through here.
 
     NOT b  put into  .. IS NULL      (NOT b) IS NULL, and not  NOT (b IS NULL)
 """

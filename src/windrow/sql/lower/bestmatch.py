@@ -1,10 +1,10 @@
-"""Bestmatch joins: dimensions, candidates, what filters either side; and those that say what is best now.
+"""Bestmatch joins: dimensions, candidates, filters of either side, and those of what is best now.
 
     FROM l [RANGE w] LEFT OUTER BESTMATCH JOIN r [RANGE w] ON ..     the best pairs of those alive
     FROM l BESTMATCH JOIN r ON .. WHERE abs(l.ts - r.ts) <= ..       the best pairs so far
 
-The latter are changelogs. Their candidates are the pairs of a window join, and come, and go, with it;
-which of them are best is a search above it.
+The latter are changelogs. Their candidates are the pairs of a window join, and come, and go, with
+it; which of them are best is a search above it.
 """
 
 from __future__ import annotations

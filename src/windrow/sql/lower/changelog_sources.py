@@ -1,6 +1,4 @@
-"""Which queries are changelogs, by their text: what stands beside one must leave as well.
-
-Joins of which an input is a changelog: what they may say of time, and what is refused.
+"""Which queries are changelogs, by their text, and what joins with one may say of time.
 
 Rows of a changelog have no event time that a window could be measured from: they are there until
 they are taken back. So every stream beside one has a window of its own, and windows between two

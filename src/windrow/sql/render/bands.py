@@ -1,14 +1,16 @@
-"""Predicates that hold two columns within a distance of each other.
+"""Predicates that joins look tuples up by, and those they test themselves: bands and comparisons.
+
+**Bands** hold two columns within a distance of each other.
 
     a.x < b.x        a.x BETWEEN b.x - 5 AND b.x + 5        abs(a.x - b.x) < 5        b.x - a.x >= -2
 
-A band says where such a predicate can be true at all, so that a tree finds the tuples that may
-meet it. Whether it is true is tested as ever; a band may be too wide, never too narrow.
+One says where such a predicate can be true at all, so that a tree finds the tuples that may meet
+it. Whether it is true is tested as ever; a band may be too wide, never too narrow.
 
 A predicate that may raise has no band: which values it is computed for is not for a band to decide.
 Comparisons of whole numbers never do, for joins make them themselves, exactly.
 
-Predicates that are comparisons of two columns, perhaps with constants added.
+**Comparisons** are of two columns, perhaps with constants added.
 
     a.x < b.x        a.y <> b.y        a.at BETWEEN b.at AND b.at + INTERVAL '5' SECONDS
     abs(a.x - b.x) <= 5 of whole numbers, which is  a.x >= b.x - 5 AND a.x <= b.x + 5

@@ -1,9 +1,9 @@
 """Expressions for DuckDB with the values that Spark gives them.
 
-sqlglot translates the names of functions. What it leaves to the reader are differences in types
-and in corner cases: Spark's `length` is an INT, its `floor` a BIGINT, its casts to integers cut
-off, its `dayofweek` starts at 1, its FLOAT beside a whole number or a decimal a DOUBLE. They are written out here, so that in process and on Spark one
-query has one answer.
+sqlglot translates the names of functions. What it leaves to the reader are differences in types and
+in corner cases: Spark's `length` is an INT, its `floor` a BIGINT, its casts to integers cut off,
+its `dayofweek` starts at 1, its FLOAT beside a whole number or a decimal a DOUBLE. They are written
+out here, so that in process and on Spark one query has one answer.
 """
 
 from __future__ import annotations

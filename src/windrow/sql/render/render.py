@@ -1,14 +1,11 @@
 """Resolved trees to `plan.exprs.Expr`: one text for Spark, one for DuckDB, and the type.
 
-Expressions for Spark: what the user wrote, with the flat names of the columns.
+**For Spark** an expression is what the user wrote, with the flat names of the columns: Spark reads
+its own SQL best. A tree that the user did not write (a cast that we add, an alias written out) has
+no place in the SQL, and is generated.
 
-Spark reads its own SQL best, so nothing but the names is rewritten. A tree that the user did not
-write (a cast that we add, an alias written out) has no place in the SQL, and is generated.
-
-Which predicates DuckDB answers as Spark does, so that a join's worker may ask DuckDB.
-
-On Spark every expression is Spark's to evaluate, but a join tests its predicates where its rows
-are: in Python workers. A predicate is tested there if the two engines agree on it; any other is
+**In a join's worker** DuckDB is asked on Spark, too: a join tests its predicates where its rows
+are, in Python. A predicate is tested there if the two engines agree on it (`differs`); any other is
 left to Spark, which tests it on the join's results.
 """
 

@@ -1,17 +1,18 @@
-"""Finds the best pairs of rows that are final among the pages of the other stream's window.
+"""Finds the best pairs of final rows in the pages of the other window, reading as few as it can.
+
+**The search** takes four steps:
 
 1. The rows asked for are put into grid order, in pages of their own: in frames if a third of these
    holds them, else sorted in runs, merged, and kept on disk until they are judged.
 2. From the edges of pages: which page of them meets which of the window, in grid order and in time.
-3. Gallop and crabstep are counted, the cheaper is run (`schedule`). Lines of the window that are
+3. Gallop and crabstep are counted, the cheaper is run (`cheaper`). Lines of the window that are
    still in frames are compared without a read.
 4. Two pages are compared cell by cell: the cells that a row reaches are one interval of those in
    the page, and within a cell a search in time finds the lines of the row's window. What a row
    finds in a page is its skyline there; the skyline of all pages is that of these skylines.
 
-Which page is read when, so that all pairs of pages that can meet are in memory together.
-
-One buffer is for a left page, m - 1 are for right pages (bestmatch paper, section 3.3.2).
+**The order of reads** brings all pairs of pages that can meet into memory together. One buffer is
+for a left page, m - 1 are for right pages (bestmatch paper, section 3.3.2).
 
 gallop     left page by left page, each with all right pages that it meets; the right page that was
            used longest ago makes room. Reads every page once, as long as what a left page meets fits
@@ -25,7 +26,7 @@ crabstep   as gallop, until a left page meets more right pages than there are bu
            left 3       x x x | . .
            left 4       . x x | . .
 
-Either is counted without reading anything, from the pairs of pages alone: the cheaper one is run.
+Either is counted without reading anything, from the pairs of pages alone.
 Crabstep can be the dearer one: where left 1 meets right 1 to 4 and left 2 meets 3 and 4, with four
 buffers, gallop reads 6 pages and crabstep 8.
 """

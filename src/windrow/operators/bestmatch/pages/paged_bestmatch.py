@@ -13,11 +13,10 @@ the rows go to disk as those of any operator do; they are read again for the ans
 Which of them it is changes with what the windows hold, and never the answer: the state is the same,
 and that of the other algorithms.
 
-The best pairs of final rows, found in pages, as rows of the other input's chunks.
-
-Keys are compared by their words. Where a word is a hash, pairs are compared by value as well: if one
-of a row's pairs is of another key, that pair may have put out true ones, and the row is asked for
-again with all its candidates (as `candidates` does in chunks).
+**What is found** in pages (`PageFinder`) becomes rows of the other input's chunks. Keys are
+compared by their words. Where a word is a hash, pairs are compared by value as well: if one of a
+row's pairs is of another key, that pair may have put out true ones, and the row is asked for again
+with all its candidates (as `candidates` does in chunks).
 """
 
 from __future__ import annotations

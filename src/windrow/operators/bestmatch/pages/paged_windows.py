@@ -3,16 +3,17 @@
     room    [ frames: one half | edges of pages: one quarter | rows of chunks: what is left ]
     frames  [ filled by both streams: a third | judged: a third | read: a third ]
 
-Lines of rows that come are put into frames. Both streams take them from the same third as they
-need them; when it is used up, the stream that has filled more of it goes to disk: sorts what it has
-and materializes it. So the division follows what arrives. What comes in grid order is not sorted:
-where lines go back but a few times, as from one slab of time to the next, they are taken as they are.
+**Frames.** Lines of rows that come are put into frames. Both streams take them from the same third
+as they need them; when it is used up, the stream that has filled more of it goes to disk: sorts
+what it has and materializes it. So the division follows what arrives. What comes in grid order is
+not sorted: where lines go back but a few times, as from one slab of time to the next, they are
+taken as they are.
 
 A row is compared once: when it is final, with all that it can meet. (The paper compares as rows
 come, and keeps the best pairs so far; here they would be state that is not rows, and memory that
 nothing bounds.) So only rows that are met are in pages; those that are judged are asked for.
 
-Grid materialization for rows that come in batches: a list of pages per cell.
+**Pages** (`CellWindow`) of the grid, for rows that come in batches: a list of them per cell.
 
     cell (0, 3)   [page][page][pa..]       the new rows of a cell fill up its last page, which is
     cell (0, 7)   [p...]                   read and written for it; the rest goes into new ones

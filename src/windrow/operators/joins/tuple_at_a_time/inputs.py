@@ -1,4 +1,4 @@
-"""The inputs of an algorithm that takes tuple by tuple: what is pushed, laid out as tuples and kept as rows.
+"""What is pushed to an algorithm that takes tuple by tuple, laid out as tuples and kept as rows.
 
     push      rows that can match, in time order  ->  lanes (time, words) and chunks (rows)
     turns     the inputs of the new tuples, merged by time; at one time, in the order of FROM

@@ -1,8 +1,8 @@
-"""The rows behind the tuples of a lane.
+"""The lanes of a running query's tape, and the rows behind their tuples.
 
-A machine names a tuple by its position; the row itself lies in a chunk of the input's buffer,
-which merges chunks and drops rows as for every window join. So that a row can be found again, it
-carries its serial number as one more column:
+**Rows.** A machine names a tuple by its position; the row itself lies in a chunk of the input's
+buffer, which merges chunks and drops rows as for every window join. So that a row can be found
+again, it carries its serial number as one more column:
 
     lane     position -> place                             chunk number, row within the chunk
     chunk    rows with their serial numbers
@@ -11,7 +11,7 @@ Whenever chunks are new, the places of their rows are written into the lane; a r
 often as it is copied by merging. The chunks of a snapshot have no serial numbers: they are the
 same for every algorithm.
 
-The tape of a running query: one lane per input, which grows at its end and is cut at its front.
+**The tape** has one lane per input, which grows at its end and is cut at its front:
 
     position    first[0]                          first[1]
     tape        [ gone | tuples ....... | free    | gone | tuples ... | free ]

@@ -1,9 +1,9 @@
 """The machines of the algorithms that plans take: what each is told about a join.
 
-A machine (`kernels.tuple_at_a_time.machine.Machine`) is made for lanes that are still empty. An algorithm
-names the function that makes its machine (`physical.algorithms.Algorithm.machine`); to add one, write
-such a function, here or in a package of your own. It is handed the join, and where each stream's lane
-begins on the tape, and after the last where it ends.
+A machine (`kernels.tuple_at_a_time.machine.Machine`) is made for lanes that are still empty. An
+algorithm names the function that makes its machine (`physical.algorithms.Algorithm.machine`); to
+add one, write such a function, here or in a package of your own. It is handed the join, and where
+each stream's lane begins on the tape, and after the last where it ends.
 """
 
 from __future__ import annotations

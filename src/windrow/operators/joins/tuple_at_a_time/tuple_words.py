@@ -1,7 +1,8 @@
 """The words of tuples that are no keys: what structures are kept by, and what sweeps compare.
 
-**Structures** of an asymmetric join are kept and probed by words. By an equality, that is the word of its key class, which every tuple has anyhow. By bands a tuple
-has three more words, ordered 64-bit numbers (`ranks.py`):
+**Structures** of an asymmetric join are kept and probed by words. By an equality, that is the word
+of its key class, which every tuple has anyhow. By bands a tuple has three more words, ordered
+64-bit numbers (`ranks.py`):
 
     key        of its own column
     low, high  the range of the other stream's keys that the bands allow
@@ -9,8 +10,8 @@ has three more words, ordered 64-bit numbers (`ranks.py`):
     low <= left - right <= high      a left tuple asks for right keys  [left - high, left - low]
                                      a right one for left keys         [right + low, right + high]
 
-A range may be too wide by a rounding error, never too narrow: what is found is tested as ever.
-NULL asks for nothing. NaN is above all numbers where columns are compared. Where they are taken from
+A range may be too wide by a rounding error, never too narrow: what is found is tested as ever. NULL
+asks for nothing. NaN is above all numbers where columns are compared. Where they are taken from
 each other its difference to anything is NaN, above every limit: it meets nothing, or everything.
 
     left - right >= low      a left tuple asks downward, and finds a right NaN at the very bottom
@@ -23,10 +24,10 @@ words, in which each has its own side:
     a.x < b.x + 5        words of a: rank(x) + 1        a must not be above b
                          words of b: rank(x + 5)
 
-Here words are ranks moved so that they are in order as numbers without a sign; `<` is `<=` of the next
-rank. A sum that takes more than 64 bits is the last rank there is, and NULL is where next to nothing
-passes: a word may let through what is false, never keep out what is true. What comes out is tested
-once more, exactly.
+Here words are ranks moved so that they are in order as numbers without a sign; `<` is `<=` of the
+next rank. A sum that takes more than 64 bits is the last rank there is, and NULL is where next to
+nothing passes: a word may let through what is false, never keep out what is true. What comes out is
+tested once more, exactly.
 """
 
 from __future__ import annotations
