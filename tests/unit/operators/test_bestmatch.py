@@ -251,5 +251,7 @@ def test_a_chunk_is_indexed_once_however_often_it_is_read():
 
 
 def test_the_state_of_another_operator_is_refused():
-    with pytest.raises(InternalError, match="bestmatch-join operator was given the state of a window-join"):
+    with pytest.raises(
+        InternalError, match="bestmatch-join operator was given the state of a window-join"
+    ):
         MatwinBestmatchOp(node()).restore(Snapshot("window-join", {}))
