@@ -27,8 +27,7 @@ from windrow.operators.joins.count_join import CountJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.plan.count_windows import CountWindows, OwnWindow
-from windrow.plan.windows import Bound, WindowGraph
+from windrow.plan.windows import Bound, CountWindows, OwnWindow, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 pytestmark = pytest.mark.law

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.errors import JobError
+from windrow.cli.failures import Notes
 from windrow.cli.files import (
     check_columns_there,
     data_files,
@@ -27,7 +28,6 @@ from windrow.cli.files import (
 )
 from windrow.cli.functions import register_functions
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table, is_here
-from windrow.cli.notes import Notes
 from windrow.cli.sinks import (
     MOST_ROWS_SHOWN,
     TerminalSink,
@@ -90,7 +90,7 @@ def _look(job: Job, notes: Notes) -> None:
 
 def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool) -> Progress | None:
     launch = _launcher()
-    from windrow.run.spark.functions import send_whole
+    from windrow.run.spark.frames import send_whole
     from windrow.run.spark.progress import await_query
 
     settings = {**_LISTING, **job.spark}

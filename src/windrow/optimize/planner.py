@@ -131,7 +131,7 @@ def apply_rules(plan: Node) -> Node:
 
 @dataclass(frozen=True)
 class QueryPlanner:
-    """What a running query asks for another plan; a `run.planner.Planner`.
+    """What a running query asks for another plan; a `physical.query.Planner`.
 
     Attributes:
         query: as it was compiled.

@@ -1,12 +1,19 @@
-"""A whole query, ready for a runner."""
+"""A whole query, ready for a runner, and what plans it again while it runs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING, Protocol
 
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import TPA, Options
+
+if TYPE_CHECKING:
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.partitioning.buckets import Partitioning
+    from windrow.plan.statistics import Measured
 
 
 @dataclass(frozen=True)
@@ -84,3 +91,34 @@ def levels(root: PhysicalNode) -> int:
         most = max(most, level)
         waiting += [(child, level + 1) for child in node.inputs]
     return most
+
+
+class Planner(Protocol):
+    """Plans the query at hand anew: in process as a whole, on Spark join by join, in the workers."""
+
+    @property
+    def rates(self) -> Mapping[str, float]:
+        """The rates by stream that it was planned for at first, as far as they were known."""
+        ...
+
+    def again(self, known: Measured[str]) -> PhysicalQuery:
+        """The query as planned by these numbers; its operators are those of before."""
+        ...
+
+    def explain(self, query: PhysicalQuery) -> str:
+        """EXPLAIN of the query as it runs."""
+        ...
+
+    def names(self, node: PhysicalNode) -> tuple[str, ...]:
+        """The plans that a worker may take; none where the plan stays as it is."""
+        ...
+
+    def usual(self, node: PhysicalNode) -> PhysicalNode:
+        """A join by the plan that its conditions alone suggest."""
+        ...
+
+    def planned(
+        self, node: PhysicalNode, partitioning: Partitioning, seen: Measured[int]
+    ) -> PhysicalNode:
+        """A join by the plan to take in a bucket; without a rate of some input, as it is."""
+        ...

@@ -62,14 +62,14 @@ class OnSpark(SessionRunner):
 
     def has_function(self, name: str) -> bool:
         """Whether Spark has a function of that name that no session of Windrow gave it."""
-        from windrow.run.spark.functions import is_ours  # noqa: PLC0415
+        from windrow.run.spark.frames import is_ours  # noqa: PLC0415
 
         return not is_ours(self._spark, name) and super().has_function(name)
 
     def know(self, functions: Mapping[str, UserFunction]) -> None:
         """Registers functions of the user's with Spark."""
         if functions:
-            from windrow.run.spark.functions import register  # noqa: PLC0415
+            from windrow.run.spark.frames import register  # noqa: PLC0415
 
             register(self._spark, functions)
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkBuffer
-from windrow.operators.joins.cancel_retractions import take_back
+from windrow.operators.joins.alive_rows import take_back
 from windrow.schema import MAX_TICK
 
 Row = tuple[str | None, int, int]

@@ -14,10 +14,10 @@ from windrow.optimize.rules.filters import absorb_filters, push_filters, push_ow
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import Options
-from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.window_join import WindowJoin
+from windrow.plan.windows import CountWindows, OwnWindow
 
 SALES = stream("sales", {"item": "int", "store": "int", "price": "double"})
 A, B = scan(SALES, "a"), scan(SALES, "b")

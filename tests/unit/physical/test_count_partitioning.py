@@ -8,8 +8,7 @@ from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.partitioning.buckets import HashShares, Single
-from windrow.plan.count_windows import CountWindows, OwnWindow
-from windrow.plan.windows import WindowGraph
+from windrow.plan.windows import CountWindows, OwnWindow, WindowGraph
 from windrow.schema import Schema
 
 STREAM = ScanStream("s", "s", (), Schema(()), "ts", "timestamp", 0)

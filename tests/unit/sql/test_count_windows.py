@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from plans import join_of
 
-from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.scan import Scan
+from windrow.plan.windows import CountWindows, OwnWindow
 
 HOUR = 3_600_000_000
 

@@ -27,7 +27,7 @@ from windrow.operators.accumulators.base import nothing_to_delete
 from windrow.operators.columns.changes import ChangeBatch, concat, in_time_order, signs_alone
 from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.operators.engine.base import SteppingOp
-from windrow.operators.joins.cancel_retractions import take_back
+from windrow.operators.joins.alive_rows import take_back
 from windrow.physical.nodes.expire_rows import ExpireRows
 from windrow.schema import MAX_TICK
 

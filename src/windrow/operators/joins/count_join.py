@@ -1,4 +1,4 @@
-"""The inner join of two or more inputs of which some windows count rows (`plan/count_windows.py`).
+"""The inner join of two or more inputs of which some windows count rows (`plan/windows.py`).
 
 Which rows are the newest is known only once no earlier one can come: a row waits until the
 watermark has passed its time.

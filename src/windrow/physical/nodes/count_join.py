@@ -11,8 +11,8 @@ from windrow.physical.explain.cost_facts import estimate_facts
 from windrow.physical.explain.facts import said
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.partitioning.buckets import HashShares, Single, show_class
-from windrow.plan.count_windows import CountWindows, OwnWindow
 from windrow.plan.units import show_ticks
+from windrow.plan.windows import CountWindows, OwnWindow
 
 if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact, Show

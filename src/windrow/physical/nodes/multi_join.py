@@ -34,11 +34,10 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import KeyClass
     from windrow.physical.options import Options
     from windrow.physical.partitioning.buckets import Partitioning
-    from windrow.plan.count_windows import CountWindows
     from windrow.plan.exprs import Expr
     from windrow.plan.functions import UserFunction
     from windrow.plan.statistics import Rates
-    from windrow.plan.windows import WindowGraph
+    from windrow.plan.windows import CountWindows, WindowGraph
     from windrow.schema import Schema
 
 

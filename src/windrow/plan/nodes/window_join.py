@@ -6,7 +6,6 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 
 from windrow.errors import PlanError, Span
-from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr
 from windrow.plan.nodes.base import (
     Equality,
@@ -19,7 +18,7 @@ from windrow.plan.nodes.base import (
 )
 from windrow.plan.nodes.filter import filtered
 from windrow.plan.texts import KIND_NAMES, ColumnTexts, listed, show_equalities, show_predicates
-from windrow.plan.windows import WindowGraph
+from windrow.plan.windows import CountWindows, WindowGraph
 from windrow.schema import Schema
 
 PRESERVED = {

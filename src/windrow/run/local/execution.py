@@ -31,14 +31,13 @@ from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of
 from windrow.operators.feeds.updates import CHANGE_TYPES
 from windrow.physical.nodes.scan_table import ScanTable
-from windrow.physical.query import PhysicalQuery
+from windrow.physical.query import PhysicalQuery, Planner
 from windrow.run.late_rows import Arrived, StreamCounts
 from windrow.run.local.checkpoint import Checkpoint, columns_read, operators_of
 from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_clock
 from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off, rows_at_once
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.local.stream_statistics import Adapting
-from windrow.run.planner import Planner
 from windrow.run.progress import Progress, Renderer, operator_names, progress_of
 from windrow.run.response import NONE_YET
 from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK

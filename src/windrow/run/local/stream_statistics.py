@@ -31,12 +31,11 @@ from windrow.operators.columns.arrow_types import ticks_of
 from windrow.operators.columns.changes import take_columns
 from windrow.operators.engine.scheduler import Scheduler
 from windrow.physical.estimates import is_near
-from windrow.physical.query import PhysicalQuery
+from windrow.physical.query import PhysicalQuery, Planner
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
 from windrow.run.local.sources import SLICE_ROWS, Source, TableSource
-from windrow.run.planner import Planner
 from windrow.run.sampled_selectivity import (
     MOST_TESTED,
     SEED,

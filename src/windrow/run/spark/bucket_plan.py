@@ -44,7 +44,7 @@ from windrow.run.sampled_selectivity import different_values, share_of_columns
 from windrow.schema import MIN_TICK
 
 if TYPE_CHECKING:
-    from windrow.run.planner import Planner
+    from windrow.physical.query import Planner
     from windrow.run.spark.stages import StagePlan
 
 

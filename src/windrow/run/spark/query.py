@@ -97,7 +97,7 @@ from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK, SIGN, TI
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from windrow.run.planner import Planner
+    from windrow.physical.query import Planner
     from windrow.run.spark.packing import Mapper
 
 

@@ -13,8 +13,7 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import Partitioning
 from windrow.physical.partitioning.shared_stages import stages
-from windrow.physical.query import PhysicalQuery
-from windrow.run.planner import Planner
+from windrow.physical.query import PhysicalQuery, Planner
 from windrow.run.spark.bucket_labels import labels
 from windrow.run.spark.bucket_plan import Choice
 from windrow.run.spark.fingerprint import about, fingerprint

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from windrow.errors import BindError, Span, UnknownColumn, nearest
-from windrow.plan.count_windows import OwnWindow
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.change_feed import ChangeFeed
 from windrow.plan.nodes.newest_rows import NewestRows
+from windrow.plan.windows import OwnWindow
 from windrow.schema import Field, Schema
 from windrow.sql.grammar.spans import mark_flat, span_of
 

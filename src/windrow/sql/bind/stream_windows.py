@@ -1,7 +1,7 @@
 """Windows of single streams: those that count tuples, and those inside derived tables.
 
 `[ROWS n]`, `[PARTITION BY k ROWS n]` and `WINDOW = n ROWS` are bound to columns, and refused where their
-meaning would be unclear. What they mean stands in `plan/count_windows.py`.
+meaning would be unclear. What they mean stands in `plan/windows.py`.
 
 A window says when rows leave, and which rows meet. A stream that is joined inside has its window
 used there. One that is only selected from hands it on:
@@ -28,7 +28,7 @@ from windrow.errors import (
     UnsupportedError,
     nearest,
 )
-from windrow.plan.count_windows import CountWindows, OwnWindow
+from windrow.plan.windows import CountWindows, OwnWindow
 from windrow.sql.bind.lengths import constant_length
 from windrow.sql.bind.scope import InnerWindow, Scope, Source
 from windrow.sql.bind.windows import example_length, goes_either_way, stated_twice

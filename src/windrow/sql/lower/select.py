@@ -14,7 +14,6 @@ from sqlglot import exp
 
 from windrow.errors import PlanError, cover
 from windrow.plan.catalog import Catalog
-from windrow.plan.count_windows import CountWindows
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.project import Project
@@ -23,7 +22,7 @@ from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.texts import KIND_NAMES
 from windrow.plan.types import TypeResolver
-from windrow.plan.windows import WindowGraph
+from windrow.plan.windows import CountWindows, WindowGraph
 from windrow.schema import Field, Schema
 from windrow.sql.bind import stream_windows
 from windrow.sql.bind.calls import Functions
