@@ -63,7 +63,12 @@ def pot(what: str, amount: float, floors: Sequence[float], caps: Sequence[float]
     """
     held = tuple(min(floor, cap) for floor, cap in zip(floors, caps, strict=True))
     if sum(held) > amount * (1 + ROUNDING):
-        raise AllocationError.least_too_much(what, sum(held), amount)
+        raise AllocationError(
+            "least-too-much",
+            f"the streams require {sum(held):g} {what} at least, and there are {amount:g}",
+            reason="every stream gets its minimum before anything else is divided",
+            hint="lower the minima of some streams, or allow more",
+        )
     return Pot(what, amount, held, tuple(caps))
 
 

@@ -20,28 +20,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import mul
-from typing import Self
 
 from windrow.errors import WindrowError
 
 
 class AllocationError(WindrowError, ValueError):
     """Memory or processor cannot be divided as asked; the one who asked acts."""
-
-    @classmethod
-    def bad_number(cls, name: str, value: float, wanted: str) -> Self:
-        """A rate, a window or an amount that cannot be."""
-        return cls("bad-allocation-number", f"{name} is {value:g}", hint=f"it must be {wanted}")
-
-    @classmethod
-    def least_too_much(cls, what: str, least: float, there_is: float) -> Self:
-        """The streams' minima are more than there is."""
-        return cls(
-            "least-too-much",
-            f"the streams require {least:g} {what} at least, and there are {there_is:g}",
-            reason="every stream gets its minimum before anything else is divided",
-            hint="lower the minima of some streams, or allow more",
-        )
 
 
 ALIKE = 0.9
@@ -148,7 +132,10 @@ def case_of(loads: Sequence[Load], resources: Resources) -> Case:
 def _check_numbers(given: Load | Resources) -> None:
     for name, value in vars(given).items():
         if value is not None and not (math.isfinite(value) and value >= 0):
-            raise AllocationError.bad_number(name.replace("_", " "), value, "0 or more")
+            name = name.replace("_", " ")
+            raise AllocationError(
+                "bad-allocation-number", f"{name} is {value:g}", hint="it must be 0 or more"
+            )
 
 
 def _is_short(there_is: float | None, asked: Sequence[float]) -> bool:

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import platform
-from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
@@ -26,26 +25,6 @@ class CalibrationError(WindrowError, RuntimeError):
     """Weights of this machine cannot be had, or kept; who runs the command acts."""
 
     @classmethod
-    def none(cls, file: Path) -> Self:
-        """Nobody has measured."""
-        return cls(
-            "no-calibration",
-            "the weights of this machine have not been measured",
-            reason=f"there is no {str(file)!r}",
-            hint=_MEASURE,
-        )
-
-    @classmethod
-    def outdated(cls, changed: Sequence[str]) -> Self:
-        """They were measured where something else was true."""
-        return cls(
-            "calibration-outdated",
-            "the weights were measured under other conditions",
-            reason="; ".join(changed),
-            hint=f"{_MEASURE}, with the sizes of buckets and nodes that are asked for",
-        )
-
-    @classmethod
     def unreadable(cls, file: Path, problem: str) -> Self:
         """The file is not what was written."""
         return cls(
@@ -62,16 +41,6 @@ class CalibrationError(WindrowError, RuntimeError):
             "calibration-not-writable",
             f"the weights cannot be written to {str(file)!r}",
             reason=problem,
-            hint=_ELSEWHERE,
-        )
-
-    @classmethod
-    def no_home(cls) -> Self:
-        """Nobody has said where to keep them, and the user has no home."""
-        return cls(
-            "calibration-nowhere",
-            "there is nowhere to keep the weights of this machine",
-            reason="the user has no home directory, and XDG_CACHE_HOME is not set",
             hint=_ELSEWHERE,
         )
 
@@ -122,7 +91,12 @@ def weights_file() -> Path:
     try:
         home = Path(cache_home) if cache_home else Path("~/.cache").expanduser()
     except RuntimeError as error:
-        raise CalibrationError.no_home() from error
+        raise CalibrationError(
+            "calibration-nowhere",
+            "there is nowhere to keep the weights of this machine",
+            reason="the user has no home directory, and XDG_CACHE_HOME is not set",
+            hint=_ELSEWHERE,
+        ) from error
     return home / "windrow" / "weights.json"
 
 
@@ -170,7 +144,12 @@ def recall(sizes: Sizes) -> Weights:
     try:
         text = file.read_bytes()
     except FileNotFoundError as error:
-        raise CalibrationError.none(file) from error
+        raise CalibrationError(
+            "no-calibration",
+            "the weights of this machine have not been measured",
+            reason=f"there is no {str(file)!r}",
+            hint=_MEASURE,
+        ) from error
     except OSError as error:
         raise CalibrationError.unreadable(file, error.strerror or str(error)) from error
     try:
@@ -180,7 +159,12 @@ def recall(sizes: Sizes) -> Weights:
         raise CalibrationError.unreadable(file, f"{type(error).__name__}: {error}") from error
     changed = changes(held_for, conditions(sizes))
     if changed:
-        raise CalibrationError.outdated(changed)
+        raise CalibrationError(
+            "calibration-outdated",
+            "the weights were measured under other conditions",
+            reason="; ".join(changed),
+            hint=f"{_MEASURE}, with the sizes of buckets and nodes that are asked for",
+        )
     return weights
 
 

@@ -16,7 +16,7 @@ import windrow
 from windrow.errors import PlanError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.row_drivers import ChangelogOutput
-from windrow.operators.feeds.updates import CHANGE_TYPES
+from windrow.operators.feeds.net_changes import CHANGE_TYPES
 
 Change = tuple[int, int, str | None, int]
 """Instant, sign, key, value."""

@@ -21,7 +21,7 @@ from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.partitioning.buckets import HashKeys, Single
 from windrow.physical.query import PhysicalQuery
-from windrow.run.spark.fingerprint import about, fingerprint
+from windrow.run.spark.state import about, fingerprint
 
 JOIN = "a [RANGE 10], b [RANGE 5] WHERE a.k = b.k"
 

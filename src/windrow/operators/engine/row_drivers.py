@@ -15,8 +15,7 @@ from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.operators.engine.driver import Clock, Driver, InTime, MicroBatch, Setting
 from windrow.operators.engine.late_rule import late_rows
 from windrow.operators.expressions.evaluate import RowByRow
-from windrow.operators.feeds.net_changes import net_changes
-from windrow.operators.feeds.updates import pair_updates, signs_of
+from windrow.operators.feeds.net_changes import net_changes, pair_updates, signs_of
 from windrow.operators.joins.table_join import TableJoiner
 from windrow.schema import MAX_TICK, MIN_TICK
 

@@ -32,7 +32,6 @@ from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
 from windrow.run.progress import Progress, Renderer, operator_names, progress_of
 from windrow.run.spark.failures import in_our_words
-from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.stages import (
     COUNTERS,
     PORT_GAP,
@@ -41,6 +40,7 @@ from windrow.run.spark.stages import (
     first_scans,
     stateful_nodes,
 )
+from windrow.run.spark.state import metric_name
 from windrow.run.spark.ticks import watermark_ticks
 from windrow.schema import MAX_TICK, MIN_TICK
 

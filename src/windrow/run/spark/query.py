@@ -39,7 +39,7 @@ from windrow.operators.engine.driver import MicroBatch, Setting
 from windrow.operators.engine.memory import memory_of_bucket
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
-from windrow.operators.feeds.updates import CHANGE_TYPES
+from windrow.operators.feeds.net_changes import CHANGE_TYPES
 from windrow.operators.routing.partition import own_rows
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.scan_stream import ScanStream

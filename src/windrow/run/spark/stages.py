@@ -16,9 +16,8 @@ from windrow.physical.partitioning.shared_stages import stages
 from windrow.physical.query import PhysicalQuery, Planner
 from windrow.run.spark.bucket_labels import labels
 from windrow.run.spark.bucket_plan import Choice
-from windrow.run.spark.fingerprint import about, fingerprint
 from windrow.run.spark.shed_bucket_demand import ShedDemand
-from windrow.run.spark.state import Identity
+from windrow.run.spark.state import Identity, about, fingerprint
 from windrow.schema import END, SIGN, TIME, Field, Schema
 
 LETTER = "__letter"

@@ -6,8 +6,8 @@ import pytest
 from plans import planned
 from sessions import session
 
-from windrow.run.spark.fingerprint import about, fingerprint, plain
 from windrow.run.spark.stages import stateful_nodes
+from windrow.run.spark.state import about, fingerprint, plain
 
 JOIN = "SELECT a.v FROM a, b WHERE a.k = b.k AND a.v > 1 WINDOW = {}"
 

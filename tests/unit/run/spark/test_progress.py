@@ -10,8 +10,8 @@ from plans import planned
 from pyspark.sql import Row
 from sessions import session
 
-from windrow.run.spark.fingerprint import metric_name
 from windrow.run.spark.progress import ProgressReader
+from windrow.run.spark.state import metric_name
 from windrow.schema import MIN_TICK
 
 JOIN = "SELECT a.ts FROM a, b WHERE a.k = b.k WINDOW = 5"
