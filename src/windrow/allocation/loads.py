@@ -132,10 +132,8 @@ def case_of(loads: Sequence[Load], resources: Resources) -> Case:
 def _check_numbers(given: Load | Resources) -> None:
     for name, value in vars(given).items():
         if value is not None and not (math.isfinite(value) and value >= 0):
-            name = name.replace("_", " ")
-            raise AllocationError(
-                "bad-allocation-number", f"{name} is {value:g}", hint="it must be 0 or more"
-            )
+            told = f"{name.replace('_', ' ')} is {value:g}"
+            raise AllocationError("bad-allocation-number", told, hint="it must be 0 or more")
 
 
 def _is_short(there_is: float | None, asked: Sequence[float]) -> bool:
