@@ -127,9 +127,8 @@ def test_a_partial_order_of_the_users_own_decides(two_streams):
 @pytest.mark.parametrize("left", ["a.x", "a.x + 0"])
 @pytest.mark.parametrize("limit", ["3", "3.5", "3e0", "1e20", "1e400"])
 def test_limits_take_differences_that_no_number_holds(left, limit):
-    far = pa.array([2**31 - 1, 5], pa.int32())
-    far = pa.array([-(2**31), 4], pa.int32())
-    w = session({"a": {"at": [1, 2], "x": far}, "b": {"at": [1, 2], "x": far}}, time="at")
+    high, low = pa.array([2**31 - 1, 5], pa.int32()), pa.array([-(2**31), 4], pa.int32())
+    w = session({"a": {"at": [1, 2], "x": high}, "b": {"at": [1, 2], "x": low}}, time="at")
     query = (
         "SELECT a.at AS p, b.at AS q FROM a [RANGE 1] BESTMATCH JOIN b [RANGE 1]"
         f" ON {left} MINDIST b.x WITHIN {limit}"
