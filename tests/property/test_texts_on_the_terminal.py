@@ -23,7 +23,8 @@ from windrow.cli.failures import reported
 from windrow.cli.main import app
 from windrow.errors import PlanError
 from windrow.run.progress import LiveLine, Progress
-from windrow.run.terminal import Terminal, readable, visible, visible_line
+from windrow.run.readable import readable
+from windrow.run.terminal import Terminal, visible, visible_line
 
 HOSTILE = (
     "[error]", "[/bold]", "[/]", "[bold red]", "[link=x]", "\\[", ":x:", ":warning:", "\x1b[31m",

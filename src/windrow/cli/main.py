@@ -71,8 +71,8 @@ def run(
     """Run a job file: its streams, its query, its sink."""
     stderr = Terminal(stderr=True)
     with reported(stderr, debug=debug):
-        from windrow.cli.failures import Notes
         from windrow.cli.job import check_runnable, load_job
+        from windrow.cli.notes import Notes
 
         loaded = load_job(job)
         chosen = replace(loaded, mode=mode or loaded.mode, on=on or loaded.on)

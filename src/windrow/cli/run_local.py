@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import windrow
-from windrow.cli.failures import Notes
 from windrow.cli.files import found_at, read_batches
 from windrow.cli.functions import register_functions
 from windrow.cli.job import Job, Sink
+from windrow.cli.notes import Notes
 from windrow.cli.sinks import FolderSink, TerminalSink, foreign, write_recall
 from windrow.run.local.result import Result
 from windrow.run.terminal import Terminal

@@ -16,7 +16,6 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.errors import JobError
-from windrow.cli.failures import Notes
 from windrow.cli.files import (
     check_columns_there,
     data_files,
@@ -28,6 +27,7 @@ from windrow.cli.files import (
 )
 from windrow.cli.functions import register_functions
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table, is_here
+from windrow.cli.notes import Notes
 from windrow.cli.sinks import (
     MOST_ROWS_SHOWN,
     TerminalSink,
@@ -42,7 +42,8 @@ from windrow.cli.sinks import (
 from windrow.errors import PlanError, ResourceError
 from windrow.plan.exprs import quote_spark
 from windrow.run.progress import Progress, Renderer, renderer
-from windrow.run.terminal import Terminal, readable
+from windrow.run.readable import readable
+from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
     from windrow.run.spark.launch import Frame, Running, Spark

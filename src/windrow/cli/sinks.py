@@ -45,7 +45,8 @@ import pyarrow.parquet
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
 from windrow.run.progress import Recall
-from windrow.run.terminal import Terminal, readable, show_value
+from windrow.run.readable import readable, show_value
+from windrow.run.terminal import Terminal
 
 MOST_ROWS_SHOWN = 20
 

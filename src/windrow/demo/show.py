@@ -35,7 +35,8 @@ from windrow.demo.questions import (
 )
 from windrow.errors import InternalError
 from windrow.run.progress import Progress, Renderer
-from windrow.run.terminal import Terminal, readable
+from windrow.run.readable import readable
+from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
     from windrow.run.spark.launch import Spark
