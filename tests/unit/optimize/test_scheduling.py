@@ -137,6 +137,12 @@ def test_explain_is_silent_where_no_row_is_taken_back(two_streams):
     )
 
 
+def test_explain_says_of_a_node_without_state_that_it_has_none_however_it_is_scheduled(two_streams):
+    two_streams.table("t", pa.table({"x": [1]}))
+    plan = two_streams.explain("SELECT a.x FROM a JOIN t ON a.x = t.x", scheduling="ita")
+    assert "state       none: a row's matches are there when it comes" in plan
+
+
 def test_explain_claims_no_bound_where_rows_leave_with_input_alone(two_streams):
     hinted = ONE.replace("SELECT", "SELECT /*+ scheduling(ita) */")
     said = "          state       no bound while an input brings no rows (ita), for these tell"

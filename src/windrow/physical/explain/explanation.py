@@ -131,7 +131,7 @@ def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
 
 
 def _facts(node: PhysicalNode, physical: PhysicalQuery, show: ColumnTexts) -> list[Fact]:
-    own = as_scheduled(node.facts(physical.options, show), physical)
+    own = as_scheduled(node, node.facts(physical.options, show), physical)
     return [*own, *choice_facts(node, physical)]
 
 

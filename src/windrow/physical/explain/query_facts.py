@@ -134,9 +134,9 @@ def schedule_facts(query: PhysicalQuery) -> list[Fact]:
     return [("scheduling", [f"{schedule.name} ({schedule.why})", *rejected])]
 
 
-def as_scheduled(facts: list[Fact], query: PhysicalQuery) -> list[Fact]:
-    """The facts of an operator, none of which is a bound that does not hold."""
-    if query.schedule.name != ITA or query.runner is not Runner.process:
+def as_scheduled(node: PhysicalNode, facts: list[Fact], query: PhysicalQuery) -> list[Fact]:
+    """The facts of a node, none of which is a bound that does not hold."""
+    if query.schedule.name != ITA or query.runner is not Runner.process or not node.is_stateful:
         return facts
     return [
         (label, [TIME_COMES_WITH_ROWS, *lines] if label == "state" else lines)
