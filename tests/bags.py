@@ -61,7 +61,7 @@ def _row(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _value(value: Any) -> Any:
-    """A value that has a hash, and equals another's exactly where the values are the same."""
+    """A value that has a hash, and equals another's where Python says so (1 == 1.0), NaN its own."""
     if isinstance(value, Mapping):
         return tuple((name, _value(part)) for name, part in value.items())
     if isinstance(value, (list, tuple)):

@@ -42,7 +42,9 @@ __all__ = [
     "table_function",
 ]
 
-COMMANDS: Registry[str] = Registry("command", in_papers=("cost", "experiment"))
+COMMANDS: Registry[str] = Registry(
+    "command", in_papers=("cost", "experiment"), taken=("run", "explain", "demo")
+)
 """The commands that others have added to `windrow`: where the Typer application of each is."""
 
 

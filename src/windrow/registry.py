@@ -34,28 +34,29 @@ _loaded: set[str] = set()
 class Registry(Mapping[str, T], Generic[T]):
     """One kind of thing by name, in the order in which they were added."""
 
-    def __init__(self, kind: str, in_papers: Iterable[str] = ()) -> None:
+    def __init__(self, kind: str, in_papers: Iterable[str] = (), taken: Iterable[str] = ()) -> None:
         """Has nothing yet.
 
         Args:
             kind: what its things are called in errors, such as "aggregate".
             in_papers: the names that the package `windrow-papers` adds, for those who lack it.
+            taken: names that Windrow gives a meaning of its own, beside these things.
         """
         self.kind = kind
-        self._in_papers = frozenset(in_papers)
+        self._in_papers, self._taken = frozenset(in_papers), frozenset(taken)
         self._things: dict[str, T] = {}
 
     def add(self, name: str, thing: T) -> T:
         """Adds a thing, unless another has its name. The same again changes nothing."""
-        known = self._things.setdefault(name, thing)
-        if known is not thing and known != thing:
+        known = self._things.get(name, thing)
+        if name in self._taken or (known is not thing and known != thing):
             raise PlanError(
                 "name-taken",
                 f"there is another {self.kind} {name!r} already",
-                reason="a query that names it could mean either",
+                reason="whoever names it could mean either",
                 hint="add it under another name",
             )
-        return known
+        return self._things.setdefault(name, thing)
 
     def check_installed(self, name: str) -> None:
         """Says what to install where a name is known, and nothing that it could mean is there."""

@@ -28,7 +28,7 @@ from windrow.physical.algorithms import choices
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
 SCHEMA = pa.schema(
     [
         ("ts", pa.int64()),

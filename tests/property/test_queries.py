@@ -23,7 +23,7 @@ def check(family: str, random: Random) -> None:
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "values by"])
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_a_drawn_query_of_any_family_gives_the_answer_of_brute_force(
     family: str, random: Random

@@ -18,7 +18,7 @@ from sessions import session
 pytestmark = pytest.mark.law
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=tapes(1024))
 def test_a_tree_of_queries_answers_as_duckdb_does_at_every_instant(random: Random) -> None:
     case = draw_tree(random)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow.compute as pc
 import pytest
 
 import windrow
+from windrow import extend
 from windrow.registry import Registry
 
 
@@ -36,6 +38,19 @@ def test_another_thing_of_the_same_name_is_refused():
         numbers.add("one", 11)
     assert failure.value.condition == "name-taken"
     assert "another name" in failure.value.hint
+
+
+@pytest.mark.parametrize("name", ["mindist", "SUBSET", "youngest"])
+def test_an_order_that_windrow_has_by_itself_is_not_added_again(name):
+    with pytest.raises(windrow.PlanError, match="another order") as failure:
+        extend.order(name, pc.subtract)
+    assert failure.value.condition == "name-taken"
+
+
+@pytest.mark.parametrize("name", ["run", "explain", "demo"])
+def test_a_command_that_windrow_has_by_itself_is_not_added_again(name):
+    with pytest.raises(windrow.PlanError, match="another command"):
+        extend.command(name, "somewhere:app")
 
 
 def test_what_is_removed_may_be_added_anew():

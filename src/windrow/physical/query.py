@@ -11,7 +11,6 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.options import TPA, Options
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.base import PhysicalNode
     from windrow.physical.partitioning.buckets import Partitioning
     from windrow.plan.statistics import Measured
 

@@ -58,7 +58,9 @@ class FunctionKinds:
 
 Constant: TypeAlias = str | int | float | bool | None
 
-ORDERS: Registry[UserFunction] = Registry("order")
+BUILT_IN_ORDERS = ("mindist", "subset", "youngest")
+
+ORDERS: Registry[UserFunction] = Registry("order", taken=BUILT_IN_ORDERS)
 """Orders of dimensions of bestmatch joins, by the name that stands between both sides."""
 
 

@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from windrow.operators.bestmatch.rows import Found
-    from windrow.operators.columns.chunks import ChunkSlice
     from windrow.operators.routing.partition import OwnCells
     from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 

@@ -42,8 +42,6 @@ from windrow.operators.columns import wide_numbers
 from windrow.plan.nodes.bestmatch_join import SUBSET
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from windrow.operators.columns.changes import ChangeBatch
     from windrow.operators.engine.base import Counters
     from windrow.plan.nodes.bestmatch_join import Dimension

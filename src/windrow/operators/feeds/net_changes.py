@@ -43,7 +43,7 @@ from windrow.plan.changelogs import SIGNS, unknown_change
 from windrow.schema import CHANGE_TYPE, MAX_TICK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from windrow.physical.nodes.set_op import SetOp
 

@@ -48,7 +48,6 @@ from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.multi_join import MultiJoin
     from windrow.plan.exprs import Comparison, Expr
 
     Mask = NDArray[np.bool_]

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.base import KeyClass, PhysicalNode
     from windrow.physical.partitioning.buckets import Partitioning
-    from windrow.plan.nodes.bestmatch_join import Dimension
     from windrow.schema import Schema
 
 

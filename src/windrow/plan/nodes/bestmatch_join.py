@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from windrow.errors import PlanError, Span
-from windrow.plan.functions import UserFunction
+from windrow.plan.functions import BUILT_IN_ORDERS, UserFunction
 from windrow.plan.nodes.base import (
     Equality,
     Node,
@@ -22,7 +22,7 @@ from windrow.plan.nodes.filter import filtered
 from windrow.plan.texts import ColumnTexts, show_dimension, show_equalities
 from windrow.plan.windows import UNBOUNDED
 
-MINDIST, SUBSET, YOUNGEST = "mindist", "subset", "youngest"
+MINDIST, SUBSET, YOUNGEST = BUILT_IN_ORDERS
 """The orders that dimensions of bestmatch joins have by themselves."""
 
 Limit: TypeAlias = float | int | Decimal
