@@ -8,11 +8,12 @@ BIN := .venv/bin
 READY := .venv/.ready
 JAVA := java_home="$$(scripts/java)" && export JAVA_HOME="$$java_home" &&
 PYTEST := $(BIN)/python -m pytest
+SERVERS :=
 
 # Tests and Spark start many Python processes, which would each compile all source files anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test test-local test-fast test-laws test-spark lint types imports fmt golden-accept bench peers experiments docs check clean
+.PHONY: help setup demo test test-local test-fast test-laws test-spark services test-services lint types imports fmt golden-accept bench peers experiments docs check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +45,12 @@ test-laws: $(READY) ## Run the tests of laws that need no JVM: any cut, order, r
 # By name, the long files come early; by how many tests they have, one long test would come last.
 test-spark: $(READY) ## Run the tests that need a JVM
 	@$(JAVA) $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m spark tests/docs tests/extension tests/spark
+
+services: ## Install the servers that tests of connectors start, or say what is missing
+	@for service in scripts/services/*; do if [ -x "$$service" ]; then "$$service"; fi; done
+
+test-services: $(READY) ## Run the tests that start servers of their own
+	@$(PYTEST) -n 2 --dist loadfile -m services -rs -k "$(SERVERS)" tests/servers
 
 lint: $(READY) ## Check style and formatting
 	@$(BIN)/ruff check .

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from plain_files import use_plain_files
 
+pytest.register_assert_rewrite("contracts.sink_contract", "contracts.source_contract")
+
 # Tests run short queries in many young JVMs: compiling little, collecting simply and seldom, and
 # interpreting expressions over a dozen rows takes a third off the processor time of each. Without
 # Hadoop's native library, Spark's usual way to write checkpoints starts 80 processes (readlink) per

@@ -82,9 +82,9 @@ class Run:
         per_task = manifests.groupBy("partition_id").sum("stored").collect()
         return [row["sum(stored)"] for row in per_task if row["sum(stored)"]]
 
-    def forget_last_commit(self) -> None:
+    def forget_last_commit(self, checkpoint: str = "checkpoint") -> None:
         """Leaves the checkpoint as a crash just before the last commit would have."""
-        commits = self.folder / "checkpoint" / "commits"
+        commits = self.folder / checkpoint / "commits"
         last = max((p for p in commits.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))
         last.unlink()
         (commits / f".{last.name}.crc").unlink(missing_ok=True)

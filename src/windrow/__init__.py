@@ -25,7 +25,14 @@ if TYPE_CHECKING:
         UnsupportedError,
         WindrowError,
     )
+    from windrow.io.delta_sink import Delta as delta  # noqa: N813
+    from windrow.io.files import Files as files  # noqa: N813
+    from windrow.io.function_sink import Call as call  # noqa: N813  # users call it
+    from windrow.io.generator import Generate as generate  # noqa: N813
+    from windrow.io.kafka import Kafka as kafka  # noqa: N813
+    from windrow.io.postgres.connector import Postgres as postgres  # noqa: N813
     from windrow.run.local.sources import NOTHING_NOW
+    from windrow.run.terminal_sink import Shown as terminal  # noqa: N813
     from windrow.schema import ON_ARRIVAL
     from windrow.session import Session
 
@@ -45,13 +52,27 @@ __all__ = [
     "UnsupportedError",
     "WindrowError",
     "__version__",
+    "call",
+    "delta",
+    "files",
+    "generate",
+    "kafka",
+    "postgres",
+    "terminal",
 ]
 
 
 _HOMES = {
-    "NOTHING_NOW": "windrow.run.local.sources",
-    "ON_ARRIVAL": "windrow.schema",
-    "Session": "windrow.session",
+    "NOTHING_NOW": "windrow.run.local.sources:NOTHING_NOW",
+    "ON_ARRIVAL": "windrow.schema:ON_ARRIVAL",
+    "Session": "windrow.session:Session",
+    "call": "windrow.io.function_sink:Call",
+    "delta": "windrow.io.delta_sink:Delta",
+    "files": "windrow.io.files:Files",
+    "generate": "windrow.io.generator:Generate",
+    "postgres": "windrow.io.postgres.connector:Postgres",
+    "terminal": "windrow.run.terminal_sink:Shown",
+    "kafka": "windrow.io.kafka:Kafka",
 }
 """Where names are that are no errors."""
 
@@ -63,7 +84,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version  # noqa: PLC0415
 
         return version("windrow")
-    found: object = getattr(import_module(_HOMES.get(name, "windrow.errors")), name)
+    module, _, own = _HOMES.get(name, f"windrow.errors:{name}").partition(":")
+    found: object = getattr(import_module(module), own)
     globals()[name] = found  # asked for again, it is there
     return found
 

@@ -8,6 +8,7 @@ the session adds the SQL text (`in_sql`). Nothing here knows the rest of Windrow
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -162,3 +163,41 @@ def nearest(name: str, available: Iterable[str]) -> str:
     )
     shown = ", ".join(ranked[:MOST_ALTERNATIVES])
     return shown + (", ..." if len(names) > MOST_ALTERNATIVES else "")
+
+
+def text_inside(message: str) -> str:
+    """The text of a Windrow error that another exception's message carries; "" for none.
+
+    Spark wraps what a worker raises: our first line may stand anywhere in the message, and the
+    lines that belong to it are indented. The plan that Spark prints below is not searched: it shows
+    texts that a query would raise, whatever has happened.
+    """
+    message = message.partition("=== Streaming Query ===")[0]
+    names = "|".join(sorted(_kinds(WindrowError)))
+    found = re.search(rf"(?:{names})\[[a-z0-9-]+\]: .*(?:\n(?: {{2,}}| *\d+ \| ).*)*", message)
+    return found[0].rstrip() if found else ""
+
+
+def error_inside(message: str) -> WindrowError | None:
+    """The Windrow error that another exception's message carries, made again from its text."""
+    headline, *rest = text_inside(message).split("\n")
+    if not headline:
+        return None
+    kind, _, told = headline.partition("[")
+    condition, _, sentence = told.partition("]: ")
+    # Spark puts the class of its own condition behind the message that it quotes.
+    rest = [line.partition(" SQLSTATE: ")[0] for line in rest]
+    hints = [line for line in rest if line.startswith("  hint: ")]
+    reason = "\n".join(line for line in rest if line not in hints).removeprefix("  ")
+    hint = hints[0].removeprefix("  hint: ") if hints else ""
+    return _kinds(WindrowError)[kind](
+        condition, sentence.partition(" SQLSTATE: ")[0], reason=reason, hint=hint
+    )
+
+
+def _kinds(base: type[WindrowError]) -> dict[str, type[WindrowError]]:
+    """The class and all those made from it, by name."""
+    kinds = {base.__name__: base}
+    for child in base.__subclasses__():
+        kinds |= _kinds(child)
+    return kinds

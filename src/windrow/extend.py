@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from windrow.io.protocol import SINKS, SOURCES, Sink, Source
+from windrow.io.protocol import CONNECTORS, Connector, Sink, Source
 from windrow.physical.algorithms import ALGORITHMS, Algorithm
 from windrow.plan.aggregates import add_aggregate
 from windrow.plan.aggregates.function import AggregateFunction
@@ -30,15 +30,15 @@ __all__ = [
     "COMMANDS",
     "AggregateFunction",
     "Algorithm",
+    "Connector",
     "Sink",
     "Source",
     "TableFunction",
     "aggregate",
     "algorithm",
     "command",
+    "connector",
     "order",
-    "sink",
-    "source",
     "table_function",
 ]
 
@@ -76,14 +76,16 @@ def table_function(name: str, function: TableFunction) -> None:
     TABLE_FUNCTIONS.add(name.lower(), function)
 
 
-def source(name: str, kind: type[Source]) -> None:
-    """Adds a kind of source. Provisional: the protocol may still change."""
-    SOURCES.add(name.lower(), kind)
+def connector(name: str, place: str) -> None:
+    """Adds a place outside that job files may name: `[streams.orders] name = ".."`, or `[sink]`.
 
+    In Python none is needed: `stream` and `run` take any `Source`, `Sink` or `Connector`.
 
-def sink(name: str, kind: type[Sink]) -> None:
-    """Adds a kind of sink. Provisional: the protocol may still change."""
-    SINKS.add(name.lower(), kind)
+    Args:
+        name: what job files call it.
+        place: where its class is, a `Connector`, as `module:name`.
+    """
+    CONNECTORS.add(name.lower(), place)
 
 
 def algorithm(name: str, what: Algorithm) -> None:

@@ -47,7 +47,13 @@ class Registry(Mapping[str, T], Generic[T]):
         self._things: dict[str, T] = {}
 
     def add(self, name: str, thing: T) -> T:
-        """Adds a thing, unless another has its name. The same again changes nothing."""
+        """Adds a thing, unless another has its name. The same again changes nothing.
+
+        A name of the papers' package is that package's wherever it is installed, also before it is
+        loaded: it would fail, later, at a name that somebody else has taken.
+        """
+        if name in self._in_papers:
+            load_plugins()
         known = self._things.get(name, thing)
         if name in self._taken or (known is not thing and known != thing):
             raise PlanError(

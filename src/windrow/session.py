@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, cast, overload
 
 from windrow.errors import BindError, PlanError, UnsupportedError, WindrowError
@@ -12,7 +12,7 @@ from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import Hints, Lateness, Said, StreamInfo, of_changes, stream_info
 from windrow.plan.exprs import deep_calls
-from windrow.runners.base import Question, Registered, SessionRunner, Source
+from windrow.runners.base import Question, Registered, Run, SessionRunner, Source
 from windrow.runners.in_process import InProcess
 from windrow.runners.on_spark import OnSpark
 from windrow.schema import OnArrival
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import TypeVar
 
+    from windrow.io.protocol import Connector, Sink
     from windrow.physical.options import QueryOptions
     from windrow.physical.query import PhysicalQuery
     from windrow.plan.changelogs import Instant
@@ -112,7 +113,8 @@ class Session(Generic[Answer]):
 
         Args:
             name: what queries call it.
-            data: on Spark a DataFrame, batch or streaming. In process an Arrow table, batch or
+            data: a connector (`windrow.kafka(..)`, `windrow.files(..)`) or a `windrow.io.Source`.
+                On Spark also a DataFrame, batch or streaming. In process an Arrow table, batch or
                 reader, a pandas or polars DataFrame, or an iterable of these. A reader or iterator
                 is read on a thread of its own; it may block, and give `windrow.NOTHING_NOW` in
                 place of a batch.
@@ -163,7 +165,7 @@ class Session(Generic[Answer]):
 
         Args:
             name: what queries call it.
-            data: as for a stream, but never a streaming DataFrame.
+            data: as for a stream, but never a streaming DataFrame; of a connector what it has now.
 
         Raises:
             PlanError: the data is a streaming DataFrame.
@@ -172,7 +174,7 @@ class Session(Generic[Answer]):
             >>> import pyarrow as pa
             >>> Session().table("favorites", pa.table({"item": ["pen"]}))
         """
-        source = self._read(name, data)
+        source = self._read(name, data, is_table=True)
         if source.is_streaming:
             raise PlanError(
                 "streaming-table",
@@ -295,6 +297,58 @@ class Session(Generic[Answer]):
         try:
             question = Question(*self._plan(query, options), options, resume, progress)
             return cast("Answer", self._runner.run(question, self._registered))
+        except WindrowError as error:
+            error.in_sql(query)
+            raise
+
+    @takes(query=kinds.SQL_TEXT, progress=kinds.PROGRESS)
+    @deep_calls()
+    def run(
+        self,
+        query: str,
+        *,
+        to: Connector | Sink,
+        checkpoint: str | None = None,
+        epoch: str | timedelta = "1 second",
+        patience: str | timedelta = "5 minutes",
+        until_done: bool = False,
+        progress: ProgressStyle = "none",
+        **options: Unpack[QueryOptions],
+    ) -> Run:
+        """Asks a question whose answer goes to a sink, exactly once, for as long as data comes.
+
+        Args:
+            query: the SQL text.
+            to: where the answer goes: `windrow.files(..)`, `windrow.postgres(..)` and others.
+            checkpoint: a folder by which the run survives: started again with it, it goes on where it
+                was, however it ended.
+            epoch: how long an epoch lasts at most. Its rows are seen when it ends, which is as soon as
+                there are some, and nothing more to read.
+            patience: how long sources and sink may be away before the run fails.
+            until_done: whether it ends with what is there. With a checkpoint more may come, to a later
+                run; without one the streams have ended, and the answer is whole.
+            progress: how to show it: auto, none, log, live or json.
+            **options: as for `sql`.
+
+        Returns:
+            The run, in the background: `wait()` for its end, or `stop()` it.
+
+        Raises:
+            WindrowError: it cannot be begun.
+
+        Examples:
+            >>> run = w.run(
+            ...     "SELECT ..", to=windrow.files("out/"), checkpoint="state/"
+            ... )  # doctest: +SKIP
+            >>> run.wait()  # doctest: +SKIP
+        """
+        from windrow.io.protocol import sink_of  # noqa: PLC0415
+        from windrow.run.course import course_of  # noqa: PLC0415
+
+        course = course_of(sink_of(to), checkpoint, epoch, patience, until_done=until_done)
+        try:
+            question = Question(*self._plan(query, options), options, None, progress)
+            return self._runner.start(question, self._registered, course)
         except WindrowError as error:
             error.in_sql(query)
             raise
@@ -440,12 +494,17 @@ class Session(Generic[Answer]):
         )
         self._runner.check(query, physical)
         streams = [self._catalog[scan.stream] for scan in physical.root.scans]
-        return query, replace(physical, runner=self._runner.kind(streams))
+        ways = self._runner.ways(self._registered)
+        return query, replace(physical, runner=self._runner.kind(streams), ways=ways)
 
-    def _read(self, name: str, data: Any, schema: pa.Schema | None = None) -> Source:
+    def _read(
+        self, name: str, data: Any, schema: pa.Schema | None = None, *, is_table: bool = False
+    ) -> Source:
         """The data as the runner wants it."""
         if not name:
             raise BindError(
                 "bad-name", f"{name!r} is no name for a stream", hint="give a text such as 'sales'"
             )
+        if is_table:
+            return self._runner.table(name, data)
         return self._runner.source(name, data, schema)

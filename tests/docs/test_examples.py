@@ -28,7 +28,7 @@ def test_the_join_runs_in_process(stores):
 
 
 def test_the_aggregate_ends_with_every_group_gone(stores):
-    done = windrow("run", stores / "spending.toml")
+    done = windrow("run", stores / "spending.toml", "--until-done")
     assert done.returncode == 0, done.stderr
     changes = [row["_change_type"] for row in rows_in(stores / "out" / "spending")]
     assert changes

@@ -18,7 +18,7 @@ _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 _PYTHON_FILE = re.compile(r"[\w*./-]*\w\.py\b")
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _CONDITION = re.compile(
-    r"\b(?:\w+Error|UnknownColumn|cls)(?:\(\s*\"|\[)([a-z0-9]+(?:-[a-z0-9]+)+|[a-z0-9]+(?=\"))",
+    r"\b(?:\w+Error|Unavailable|UnknownColumn|cls)(?:\(\s*\"|\[)([a-z0-9]+(?:-[a-z0-9]+)+|[a-z0-9]+(?=\"))",
     re.MULTILINE,
 )
 """Raised by us, or, with the kind of error before it, by an expression of Spark's."""

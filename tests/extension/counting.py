@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
 from windrow import extend
-from windrow.io.protocol import Offsets, Sink, Source
+from windrow.io import Answer, Connector, Json, Offsets, Sink, Source
 
 
 class Numbers(Source):
@@ -16,30 +18,54 @@ class Numbers(Source):
     def __init__(self, until: int) -> None:
         self._until = until
 
-    def discover(self) -> pa.Schema:
+    def columns(self) -> pa.Schema:
         return pa.schema([("n", pa.int64()), ("t", pa.int64())])
 
-    def latest(self) -> Offsets:
-        return self._until
+    def start(self) -> Offsets:
+        return {"all": 0}
 
-    def read(self, start: Offsets | None, end: Offsets) -> Iterator[pa.RecordBatch]:
+    def latest(self, since: Offsets, most_rows: int = 3) -> Offsets:
+        return {"all": min(since["all"] + most_rows, self._until)}
+
+    def read(self, partition: str, start: Json | None, end: Json) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         numbers = pa.array(range(start or 0, end), pa.int64())
-        yield pa.RecordBatch.from_arrays([numbers, numbers], schema=self.discover())
+        yield pa.RecordBatch.from_arrays([numbers, numbers], schema=self.columns())
+
+    def has_ended(self, offsets: Offsets) -> bool:
+        return offsets["all"] >= self._until
 
 
 class Listed(Sink):
     """Rows in memory, shown once their epoch is committed."""
 
+    writes_anywhere = False
+
     def __init__(self) -> None:
         self.rows: list[dict] = []
+        self.last = -1
         self._written: dict[int, list[dict]] = {}
 
-    def write(self, epoch: int, batches: Iterable[pa.RecordBatch]) -> None:
+    def open(self, run: str, answer: Answer) -> int:  # noqa: ARG002
+        return self.last
+
+    def write(self, epoch: int, batches: Iterable[pa.RecordBatch]) -> Json:
         self._written[epoch] = [row for batch in batches for row in batch.to_pylist()]
 
-    def commit(self, epoch: int) -> None:
+    def commit(self, epoch: int, written: Sequence[Json]) -> None:  # noqa: ARG002
         self.rows += self._written.pop(epoch, [])
+        self.last = max(self.last, epoch)
 
 
-extend.source("numbers", Numbers)
-extend.sink("listed", Listed)
+@dataclass(frozen=True)
+class Counting(Connector):
+    """Numbers, as job files name them."""
+
+    name: ClassVar[str] = "counting"
+
+    until: int
+
+    def source(self) -> Source:
+        return Numbers(self.until)
+
+
+extend.connector("counting", "extension.counting:Counting")

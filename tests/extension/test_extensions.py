@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sessions import session
 
 import windrow
-from windrow.io.protocol import SINKS, SOURCES, rows_of, write_to
-from windrow.registry import Registry
+from windrow.io.protocol import CONNECTORS
+from windrow.registry import load
 
 QUIET = "SELECT q.k, q.t FROM quiet(s, 5) q"
 
@@ -108,16 +108,20 @@ def test_an_added_order_judges_pairs():
 
 
 def test_an_added_source_and_sink_move_rows():
-    assert SOURCES["numbers"] is counting.Numbers
-    w = session({"n": rows_of(SOURCES["numbers"](10))}, time="t")
-    sink = SINKS["listed"]()
-    write_to(w.sql("SELECT n FROM n WHERE n > 7"), sink)
-    sink.commit(0)  # a second time changes nothing
+    w = session({"n": counting.Numbers(10)}, time="t")
+    sink = counting.Listed()
+    assert w.run("SELECT n FROM n WHERE n > 7", to=sink).wait(60)
+    sink.commit(sink.last, [])  # a second time changes nothing
     assert sink.rows == [{"n": 8}, {"n": 9}]
 
 
+def test_an_added_connector_is_found_by_its_name():
+    place = load(CONNECTORS["counting"])(until=3)
+    w = session({"n": place}, time="t")
+    assert w.sql("SELECT n FROM n").to_arrow()["n"].to_pylist() == [0, 1, 2]
+
+
 def test_two_of_one_name_are_refused():
-    with pytest.raises(windrow.PlanError, match="another source 'numbers' already"):
-        windrow.extend.source("numbers", int)
-    assert isinstance(SOURCES, Registry)
+    with pytest.raises(windrow.PlanError, match="another connector 'counting' already"):
+        windrow.extend.connector("counting", "elsewhere:Counting")
     assert quiet.QuietOp.kind == "quiet"

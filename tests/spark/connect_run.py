@@ -12,8 +12,12 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from bags import bag
+from extension.counting import Listed
+from extension.folder import Folder, shown
+from extension.growing import QUERIES, session
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
@@ -21,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from spark_runs import Run, Streams, closed, draw, table
 
+from windrow.errors import UnsupportedError
 from windrow.run.spark.launch import ROCKSDB
 from windrow.run.spark.query import PROVIDER_SETTING
 
@@ -50,9 +55,8 @@ def main(folder: Path) -> None:
     found = {family: {} for family in FAMILIES}
     batch(spark, streams, found)
     streaming(spark, streams, Run(folder / "run"), found)
-    (folder / "answer.json").write_text(
-        json.dumps({"families": found, "error": failure(spark, folder)})
-    )
+    told = {"families": found, "error": failure(spark, folder), "outside": outside(spark, folder)}
+    (folder / "answer.json").write_text(json.dumps(told))
     spark.stop()
 
 
@@ -109,6 +113,40 @@ def failure(spark: Any, folder: Path) -> str:
     except StreamingQueryException as error:
         return str(error)
     return ""
+
+
+def outside(spark: Any, folder: Path) -> dict[str, Any]:
+    """What a run from a source to a sink gives, stopped once, and which sink it refuses."""
+    sql = QUERIES["join"]
+    for rows in (100, 200):
+        (folder / "arrived").write_text(str(rows))
+        growing = session(folder, spark)
+        run = growing.run(
+            sql,
+            to=Folder(folder / "sink"),
+            checkpoint=str(folder / "checkpoint of the sink"),
+            until_done=True,
+        )
+        run.wait()
+    whole = Folder(folder / "whole")
+    growing.run(sql, to=whole, until_done=True).wait()
+    refused = ""
+    try:
+        growing.run(sql, to=Listed(), checkpoint=str(folder / "other"))
+    except UnsupportedError as error:
+        refused = str(error)
+    return {
+        "expected": _in_process(folder, sql),
+        "streaming": sorted(bag(shown(folder / "sink")).elements()),
+        "batch": sorted(bag(shown(whole.folder)).elements()),
+        "refused": refused,
+    }
+
+
+def _in_process(folder: Path, sql: str) -> list[Any]:
+    sink = Listed()
+    session(folder).run(sql, to=sink, until_done=True).wait()
+    return sorted(bag(pa.Table.from_pylist(sink.rows)).elements())
 
 
 if __name__ == "__main__":

@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from bags import bag
 from example_jobs import copy_of_stores, rows_in
 
 JOB = '''
@@ -34,6 +37,20 @@ sql.shuffle.partitions = 2
 '''
 TEXT = 'path = "x.csv"\nformat = "csv"\nschema = "at BIGINT, k BIGINT, v BIGINT"'
 SINK = '[sink]\nformat = "json"\npath = "out/{}"\n'
+OUTSIDE = """
+query = "SELECT k, COUNT(*) AS n FROM s [RANGE INTERVAL 2 seconds] GROUP BY k"
+[streams.s]
+generate = "k BIGINT, ts TIMESTAMP"
+rows = 300
+rate = 100
+live = false
+time = "ts"
+[sink]
+files = "outside/{0}"
+checkpoint = "outside/state-{0}"
+[spark]
+sql.shuffle.partitions = 2
+"""
 ON_SPARK = ("--on", "spark")
 TESTS = Path(__file__).parents[1]
 
@@ -73,6 +90,8 @@ def done(folder: Path) -> dict[str, Done]:
     (folder / "x.csv").write_text("at,k,v\n1,1,1\nnoon,1,1\n")
     (folder / "good.toml").write_text(JOB.format(x='path = "x.parquet"'))
     (folder / "bad.toml").write_text(JOB.format(x=TEXT))
+    for name in ("here", "there"):
+        (folder / f"{name}.toml").write_text(OUTSIDE.format(name))
 
     stores = copy_of_stores(folder / "stores")
     example = (stores / "same_item.toml").read_text()
@@ -87,6 +106,8 @@ def done(folder: Path) -> dict[str, Done]:
         "local": (stores / "local.toml",),
         "batch": (stores / "batch.toml", *ON_SPARK, "--mode", "batch"),
         "streaming": (stores / "streaming.toml", *ON_SPARK, "--mode", "streaming"),
+        "here": (folder / "here.toml", "--until-done"),
+        "there": (folder / "there.toml", *ON_SPARK),
         "mistaken": (stores / "mistaken.toml", *ON_SPARK),
     }
     calls = {name: ("run", *job) for name, job in jobs.items()} | {"demo": ("demo", "--quick")}
@@ -113,6 +134,19 @@ def test_a_batch_job_shows_its_figures(done: dict[str, Done]) -> None:
     assert closing["rows_out"] == 4
     assert (record["rows_in"], record["rows_out"]) == (6, 4)  # two rows did not pass the WHERE
     assert record["operators"]["WJoin x, y"]["drops"] == 6
+
+
+def test_a_job_between_connectors_gives_the_rows_that_one_in_process_does(
+    done: dict[str, Done], folder: Path
+) -> None:
+    for name in ("here", "there"):
+        assert done[name].exit_code == 0, done[name].stderr
+    here, there = (pq.read_table(folder / "outside" / name) for name in ("here", "there"))
+    # In process the stream has ended; Spark waits for more, and has told all up to its watermark.
+    reached = datetime(2026, 1, 1, 0, 0, 2, 990_000, tzinfo=UTC)
+    told = here.filter(pc.field("_event_time") < reached)
+    assert bag(there) == bag(told)
+    assert there.num_rows > 300
 
 
 def test_a_file_that_does_not_fit_its_schema_is_not_read_wrong(

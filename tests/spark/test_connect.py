@@ -42,3 +42,10 @@ def test_every_family_through_connect_gives_the_same_answer(tmp_path: Path) -> N
         assert found["progress"] == [rows_read, len(final)], family
         assert final, family
     assert "DataError[late-row]: a row of x at 1 is late" in answer["error"]
+    outside = answer["outside"]
+    assert outside["batch"] == outside["streaming"] == outside["expected"]
+    assert outside["expected"]
+    assert outside["refused"].startswith(
+        "UnsupportedError[sink-over-connect]: Listed cannot be written through Spark Connect\n"
+        "  it is written in the process that asks, and Connect computes the answer in others\n"
+    )

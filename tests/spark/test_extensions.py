@@ -6,10 +6,11 @@ from typing import Any
 
 import pyarrow as pa
 from extension import counting, quiet, steeper
+from extension.folder import Folder, shown
 from sessions import session
 from spark_runs import FileStream, SingleRun
 
-from windrow.io.protocol import rows_of, write_to
+import windrow
 
 QUIET = "SELECT q.k, q.t FROM quiet(s, 5) q"
 TIMES = [0, 1, 6, 7, 12]
@@ -53,8 +54,18 @@ def test_an_added_order_judges_pairs(spark):
     assert steeper.rise is not None
 
 
-def test_an_added_source_and_sink_move_rows(spark):
-    w = session({"n": spark.createDataFrame(rows_of(counting.Numbers(10)))}, time="t", spark=spark)
-    sink = counting.Listed()
-    write_to(w.sql("SELECT n FROM n WHERE n > 7"), sink)
-    assert sorted(row["n"] for row in sink.rows) == [8, 9]
+def test_an_added_source_and_an_added_sink_move_rows(spark, tmp_path):
+    w = windrow.Session(spark)
+    w.stream("s", counting.Counting(7), time="t")
+    here, there = counting.Listed(), Folder(tmp_path / "out")
+    w.run(
+        "SELECT n FROM s WHERE n > 1", to=here, checkpoint=str(tmp_path / "a"), until_done=True
+    ).wait()
+    w.run(
+        "SELECT n FROM s WHERE n > 1", to=there, checkpoint=str(tmp_path / "b"), until_done=True
+    ).wait()
+    assert sorted(row["n"] for row in here.rows) == [2, 3, 4, 5, 6]
+    assert sorted(shown(there.folder)["n"].to_pylist()) == [2, 3, 4, 5, 6]
+    w.table("all_numbers", counting.Counting(4))
+    joined = w.sql("SELECT s.n FROM s JOIN all_numbers a ON s.n = a.n")
+    assert joined.isStreaming

@@ -6,11 +6,13 @@ import pytest
 
 from windrow.errors import (
     BindError,
+    DataError,
     ParseError,
     PlanError,
     Span,
     UnknownColumn,
     UnsupportedError,
+    error_inside,
     nearest,
 )
 
@@ -97,3 +99,16 @@ def test_a_place_that_is_longer_than_a_line_shown_is_marked_as_far_as_it_is_show
     _, line, carets, *_ = str(unbounded().at(Span(0, len(sql))).in_sql(sql)).splitlines()
     assert len(line) < 420
     assert carets.count("^") == line.count("(") == 400
+
+
+def test_an_error_is_made_again_from_the_text_that_another_carries():
+    error = DataError("late-row", "a row is late", reason="it is", hint="wait")
+    carried = f"[SPARK] worker: {error} SQLSTATE: 38000\nand more\n=== Streaming Query ===\n..."
+    found = error_inside(carried)
+    assert type(found) is DataError
+    assert str(found) == str(error)
+    short = error_inside(f"[SPARK] {DataError('late-row', 'a row is late')} SQLSTATE: 38000")
+    assert str(short) == "DataError[late-row]: a row is late"
+    placed = BindError("unknown", "no column", hint="look").at(Span(7, 8)).in_sql("SELECT x")
+    assert str(error_inside(f"raised: {placed}")) == str(placed)
+    assert error_inside("nothing of ours") is None

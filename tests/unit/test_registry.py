@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pyarrow.compute as pc
 import pytest
 
@@ -51,6 +54,24 @@ def test_an_order_that_windrow_has_by_itself_is_not_added_again(name):
 def test_a_command_that_windrow_has_by_itself_is_not_added_again(name):
     with pytest.raises(windrow.PlanError, match="another command"):
         extend.command(name, "somewhere:app")
+
+
+def test_a_name_of_the_papers_is_theirs_before_they_are_loaded():
+    # In a process of its own: here they may have been loaded already.
+    script = """
+import windrow
+from windrow import extend
+
+try:
+    extend.command("cost", "somewhere:app")
+except windrow.PlanError as error:
+    print(error.condition)
+print("gca" in extend.ALGORITHMS)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["name-taken", "True"]
 
 
 def test_what_is_removed_may_be_added_anew():

@@ -42,16 +42,6 @@ class JobError(WindrowError, ValueError):
         )
 
     @classmethod
-    def bad_schema(cls, text: str, part: str, problem: str) -> Self:
-        """A schema that is no list of columns."""
-        return cls(
-            "bad-schema",
-            f"{part!r} in the schema {text!r} is no column",
-            reason=problem,
-            hint='columns are written "name TYPE, name TYPE", as in Spark',
-        )
-
-    @classmethod
     def sink_exists(cls, path: str) -> Self:
         """A batch answer would mix with what lies there."""
         return cls(

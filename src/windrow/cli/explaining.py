@@ -12,7 +12,7 @@ import windrow
 from windrow.cli.errors import JobError
 from windrow.cli.files import schema_of
 from windrow.cli.functions import register_functions
-from windrow.cli.job import Source, Table, load_job, parse_ddl
+from windrow.cli.job import Source, Table, load_job, schema_of_text
 from windrow.operators.columns.arrow_types import arrow_schema
 
 _STREAM = re.compile(
@@ -59,7 +59,7 @@ def _declared(text: str) -> Source:
         path="",
         time=match["time"],
         lateness=int(lateness) if lateness.isdigit() else lateness,
-        schema=parse_ddl(match["ddl"]),
+        schema=schema_of_text(match["ddl"]),
     )
 
 
@@ -69,4 +69,9 @@ def _register(session: windrow.Session, source: Source) -> None:
 
 def _empty(source: Source | Table) -> pa.Table:
     """A stream or a table without rows: EXPLAIN looks at columns alone."""
+    if source.place is not None:
+        outside = (
+            source.place.table_source() if isinstance(source, Table) else source.place.source()
+        )
+        return outside.columns().empty_table()
     return pa.Table.from_batches([], arrow_schema(schema_of(source)))

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import errno
-import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 import typer
 
 from windrow.cli.entry import INTERRUPTED
-from windrow.errors import ResourceError, WindrowError
+from windrow.errors import ResourceError, WindrowError, text_inside
 from windrow.run.terminal import Terminal
 
 USER_ERROR = 2
@@ -66,20 +65,3 @@ def _refused_by_system(error: OSError) -> ResourceError:
         reason=error.strerror or str(error),
         hint="make room, or name paths that you may read and write",
     )
-
-
-def text_inside(message: str) -> str:
-    """The text of a Windrow error that another exception's message carries; "" for none.
-
-    Spark wraps what a worker raises: our first line may stand anywhere in the message, and the
-    lines that belong to it are indented. The plan that Spark prints below is not searched: it shows
-    texts that a query would raise, whatever has happened.
-    """
-    message = message.partition("=== Streaming Query ===")[0]
-    names = "|".join(sorted(_names(WindrowError)))
-    found = re.search(rf"(?:{names})\[[a-z0-9-]+\]: .*(?:\n(?: {{2,}}| *\d+ \| ).*)*", message)
-    return found[0].rstrip() if found else ""
-
-
-def _names(kind: type[WindrowError]) -> set[str]:
-    return {kind.__name__}.union(*(_names(child) for child in kind.__subclasses__()))

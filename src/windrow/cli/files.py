@@ -21,44 +21,38 @@ session of a job does.
 from __future__ import annotations
 
 import contextlib
-import glob
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import Source, Table
+from windrow.io.data_files import (
+    COMPRESSIONS,
+    EMPTY,
+    SUFFIXES,
+    WILD,
+    ZONED,
+    conformed,
+    files_below,
+    first_line,
+    is_hidden,
+    is_of_format,
+    matched,
+)
 from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
 from windrow.schema import Field, Schema
 
-SUFFIXES = {
-    "parquet": (".parquet", ".pq"),
-    "csv": (".csv",),
-    "json": (".json", ".jsonl", ".ndjson"),
-}
 COMPRESSED = (".gz", ".bz2")
 """Arrow and Spark both know these, by names in lower case; Parquet is compressed within."""
 
-_OTHERS = {
-    *COMPRESSED, ".gzip", ".zst", ".zstd", ".lz4", ".snappy", ".sz", ".xz", ".lzma", ".lzo", ".br",
-    ".deflate", ".zip", ".7z", ".z",
-}  # fmt: skip
-_WILD = re.compile(r"[*?\[]")
 _TO_HADOOP = re.compile(r"[\\*?\[\]{}]")
 
 BATCH_ROWS = 65_536
-ZONED = pa.timestamp("us", "UTC")
-_ZONE_AT_END = r"(Z|[+-]\d\d(:?\d\d)?)$"
-
-
-_EMPTY = re.compile(r"Empty CSV file|Empty JSON (?:stream|file)")
-"""What Arrow says of a text file without a byte in it."""
 
 
 def schema_of(source: Source | Table) -> Schema:
@@ -70,7 +64,7 @@ def schema_of(source: Source | Table) -> Schema:
     try:
         found.names  # noqa: B018  # which may be in another encoding
     except UnicodeDecodeError as error:
-        raise JobError.unreadable(source.title, first, _first_line(error)) from error
+        raise JobError.unreadable(source.title, first, first_line(error)) from error
     if source.format == "json":
         # Its reader takes times with a zone to UTC, and does not tell them from those without one.
         found = pa.schema(
@@ -107,11 +101,11 @@ def read_batches(source: Source | Table) -> pa.RecordBatchReader:
                     if batch.num_rows:
                         yield _conform(batch, schema)
             except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-                if _EMPTY.search(str(error)):
+                if EMPTY.search(str(error)):
                     continue  # compressed, it has bytes, and no row
                 if isinstance(error, JobError):
                     raise
-                raise JobError.unreadable(source.title, file, _first_line(error)) from error
+                raise JobError.unreadable(source.title, file, first_line(error)) from error
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -135,7 +129,7 @@ def _names_in(source: Source | Table, file: str) -> list[str]:
     try:
         names: list[str] = ds.dataset([file], format=source.format).schema.names
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise JobError.unreadable(source.title, file, _first_line(error)) from error
+        raise JobError.unreadable(source.title, file, first_line(error)) from error
     return names
 
 
@@ -150,33 +144,13 @@ def _dataset(source: Source | Table, files: list[str]) -> ds.Dataset:
         ]
         return ds.dataset(files, format=source.format, schema=pa.schema(fields))
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise JobError.unreadable(source.title, files[0], _first_line(error)) from error
+        raise JobError.unreadable(source.title, files[0], first_line(error)) from error
 
 
 def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The columns of the schema, in its order and types."""
-    columns = []
-    for field in schema:
-        column = batch.column(field.name)
-        is_text_of_time = field.type == ZONED and pa.types.is_string(column.type)
-        columns.append(zoned_times(column) if is_text_of_time else column.cast(field.type))
+    columns = [conformed(batch.column(field.name), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def zoned_times(texts: pa.Array) -> pa.Array:
-    """Instants of texts with a zone, and of texts without one taken as UTC."""
-    nothing = pa.scalar(None, pa.string())
-    texts = pc.utf8_upper(texts)
-    has_zone = pc.match_substring_regex(texts, _ZONE_AT_END)
-    # A date alone ends like an offset ("2026-01-05"): a zone follows a time of day.
-    has_zone = pc.and_kleene(has_zone, pc.match_substring(texts, ":"))
-    with_zone = pc.if_else(has_zone, texts, nothing).cast(ZONED)
-    without = pc.if_else(has_zone, nothing, texts).cast(pa.timestamp("us"))
-    return pc.coalesce(with_zone, pc.assume_timezone(without, "UTC"))
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 @dataclass(frozen=True)
@@ -208,7 +182,7 @@ def found_at(source: Source | Table) -> Found:
     path = Path(source.path)
     if path.is_dir():
         there = list(_files_below(source, path))
-        named = [file for file in there if _is_of_format(source, file)]
+        named = [file for file in there if is_of_format(source.format, file)]
     else:
         there = named = _named(source)
     for file in named:
@@ -241,7 +215,7 @@ def streamed(source: Source) -> tuple[str, dict[str, str]]:
         inside = "/[!._]*" if source.files_per_batch is not None else ""
         options = {"recursiveFileLookup": "true", "pathGlobFilter": f"[!._]*{{{','.join(ends)}}}"}
         return escaped_for_spark(source.path) + inside, options
-    if path.exists() or not _WILD.search(source.path):
+    if path.exists() or not WILD.search(source.path):
         return _pattern_of_one(path), {}
     return _hadoop_pattern(source.path), {"pathGlobFilter": "[!._]*"}
 
@@ -250,24 +224,15 @@ def _files_below(source: Source | Table, folder: Path) -> Iterator[str]:
     def refuse(error: OSError) -> None:
         raise JobError.unreadable(source.title, str(error.filename), error.strerror or str(error))
 
-    walked: set[str] = set()
-    for place, folders, names in os.walk(folder, followlinks=True, onerror=refuse):
-        if os.path.realpath(place) in walked:
-            folders.clear()  # a link that leads back up
-            continue
-        walked.add(os.path.realpath(place))
-        folders[:] = [name for name in folders if not _is_hidden(name)]
-        paths = (str(Path(place) / name) for name in names if not _is_hidden(name))
-        yield from (path for path in paths if Path(path).is_file())
+    return files_below(folder, refuse)
 
 
 def _named(source: Source | Table) -> list[str]:
     """The files that a path or a pattern names."""
     path = Path(source.path)
     if path.is_file():
-        return [] if _is_hidden(path.name) else [source.path]
-    # A pattern may be absolute, which Path.glob does not take.
-    named = [name for name in glob.glob(source.path) if not _is_hidden_in(source.path, name)]  # noqa: PTH207
+        return [] if is_hidden(path.name) else [source.path]
+    named = matched(source.path)
     for name in named:
         if Path(name).is_dir():
             raise JobError(
@@ -280,27 +245,10 @@ def _named(source: Source | Table) -> list[str]:
     return [name for name in named if Path(name).is_file()]
 
 
-def _is_hidden(name: str) -> bool:
-    return name.startswith(("_", "."))
-
-
-def _is_hidden_in(pattern: str, name: str) -> bool:
-    """Whether what a pattern has left open is filled with a hidden name, or the last one is."""
-    *above, last = zip(Path(pattern).parts, Path(name).parts, strict=True)
-    return _is_hidden(last[1]) or any(_WILD.search(part) and _is_hidden(own) for part, own in above)
-
-
-def _is_of_format(source: Source | Table, file: str) -> bool:
-    """Whether a name ends as the format's files do, however they are compressed."""
-    name = Path(Path(file).name.lower())
-    plain = name.stem if name.suffix in _OTHERS else name.name
-    return plain.endswith(SUFFIXES[source.format])
-
-
 def _check_compression(source: Source | Table, file: str) -> None:
     last = Path(file).suffix
     is_known = last in COMPRESSED and source.format != "parquet"
-    if last.lower() in _OTHERS and not is_known:
+    if last.lower() in COMPRESSIONS and not is_known:
         raise JobError(
             "unknown-compression",
             f"{source.title} finds {file!r}, whose compression not every runner reads",

@@ -6,7 +6,8 @@
     trigger = "available-now"         # or an interval such as "10 seconds" (Spark streaming)
 
     [streams.sales]
-    path = "data/sales"               # a file, a folder, or a pattern; relative to the job file
+    path = "data/sales"               # a file, a folder, or a pattern; relative to the job file;
+                                      # or a connector: kafka = "sales", servers = "localhost:9092"
     format = "parquet"                # or "csv", "json" (one object per line)
     time = "ts"                       # or "on arrival"
     lateness = "5 seconds"
@@ -22,8 +23,9 @@
     returns = "boolean"               # also arguments = ["string", "string"], vectorized = false
 
     [sink]
-    path = "out"
+    path = "out"                      # or a connector: postgres = "postgresql://..", table = "out"
     format = "parquet"
+    checkpoint = "state"              # by which a run that follows its streams survives
 
 Everything is checked before anything runs.
 """
@@ -39,21 +41,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from windrow.cli.errors import JobError
+from windrow.cli.places import place_in
 from windrow.errors import BindError, nearest
-from windrow.operators.columns.arrow_types import arrow_type, spark_type
+from windrow.io.ddl import parse_ddl
+from windrow.io.protocol import Connector
 from windrow.physical.options import ROWS
 from windrow.plan.units import to_ticks
-from windrow.schema import ON_ARRIVAL, Field, OnArrival, Schema
+from windrow.schema import ON_ARRIVAL, OnArrival, Schema
 
 FORMATS = ("parquet", "csv", "json")
 MODES = ("batch", "streaming")
 RUNNERS = ("spark", "local")
 AVAILABLE_NOW = "available-now"
 ARRIVAL = "on arrival"
-
-_COLUMN = re.compile(
-    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*:?\s+(?P<type>\S.*?)\s*", re.DOTALL
-)
 
 T = TypeVar("T")
 
@@ -74,6 +74,7 @@ class Source:
     changes: str | None = None
     read_ahead: int | None = None
     punctuation: str | None = None
+    place: Connector | None = None
 
     @property
     def title(self) -> str:
@@ -100,6 +101,7 @@ class Table:
     path: str
     format: str = "parquet"
     schema: Schema | None = None
+    place: Connector | None = None
 
     @property
     def title(self) -> str:
@@ -127,6 +129,17 @@ class Sink:
     format: str = "parquet"
     checkpoint: str | None = None
     overwrite: bool = False
+    place: Connector | None = None
+
+    @property
+    def state(self) -> Path:
+        """Where a run in process keeps its checkpoint beside its answer, if nobody says otherwise."""
+        return Path(self.path) / "_state"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a run in process goes on from a checkpoint, or keeps one that is asked for."""
+        return self.checkpoint is not None or (self.place is None and self.state.is_dir())
 
 
 @dataclass(frozen=True)
@@ -145,11 +158,35 @@ class Job:
     functions: tuple[Function, ...] = ()
     tables: tuple[Table, ...] = ()
     folder: str = "."
+    until_done: bool = False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it reads what comes as it comes, epoch by epoch, and a later run goes on from there.
+
+        In process a job that ends with the files that are there, and keeps nothing, reads them as one
+        stream instead.
+        """
+        if self.mode == "batch":
+            return False
+        is_kept = self.sink is not None and self.sink.is_kept
+        return self.on == "spark" or self.has_places or is_kept or not self.until_done
+
+    @property
+    def read(self) -> tuple[Source | Table, ...]:
+        """All that is read."""
+        return (*self.streams, *self.tables)
 
     @property
     def sources(self) -> tuple[Source | Table, ...]:
-        """All that is read."""
-        return (*self.streams, *self.tables)
+        """All that is read from paths."""
+        return tuple(own for own in self.read if own.place is None)
+
+    @property
+    def has_places(self) -> bool:
+        """Whether something is read from, or written to, a place outside by its connector."""
+        is_outside = self.sink is not None and self.sink.place is not None
+        return is_outside or any(own.place is not None for own in self.read)
 
 
 _TOP = {
@@ -225,7 +262,7 @@ def load_job(file: Path) -> Job:
         query=_query(file, raw),
         streams=streams,
         sink=sink,
-        mode=_one_of(file.name, "mode", raw.get("mode", MODES[0]), MODES),
+        mode=_one_of(file.name, "mode", raw.get("mode", _usual_mode(streams)), MODES),
         on=_one_of(file.name, "on", raw.get("on", "local"), RUNNERS),
         trigger=_trigger(file.name, raw.get("trigger", AVAILABLE_NOW)),
         options=options,
@@ -236,26 +273,31 @@ def load_job(file: Path) -> Job:
     )
 
 
+def _usual_mode(streams: Iterable[Source]) -> str:
+    """Files are a batch, where nobody says otherwise; what comes from elsewhere goes on coming."""
+    return MODES[any(source.place is not None for source in streams)]
+
+
 def check_runnable(job: Job) -> None:
     """Refuses what the job asks of its sink and would not get where and how it is to run."""
     sink = job.sink
     if sink is None:
         return
-    goes_on = job.on == "spark" and job.mode == "streaming"
-    if sink.checkpoint is not None and not goes_on:
-        where = "in process" if job.on == "local" else "on Spark"
+    if sink.checkpoint is not None and job.mode == "batch":
         raise JobError(
             "checkpoint-unused",
-            f"[sink] names a checkpoint, and a {job.mode} job {where} keeps none",
+            "[sink] names a checkpoint, and a batch job keeps none",
             reason="it would read everything again, whatever an earlier run has answered",
-            hint="take checkpoint out, or run with --on spark --mode streaming",
+            hint="take checkpoint out, or run with --mode streaming",
         )
-    if sink.overwrite and goes_on:
+    if sink.overwrite and job.goes_on:
         raise JobError(
             "overwrite-of-stream",
-            "[sink] says overwrite = true, and a streaming job on Spark goes on where it stopped",
+            "[sink] says overwrite = true, and a streaming job goes on where it stopped",
             hint="take overwrite out; to begin anew, remove the sink's folder and its checkpoint",
         )
+    if sink.place is not None:
+        return
     if job.on == "local" and not is_here(sink.path):
         raise JobError.sink_not_writable(sink.path, "addresses with :// are written on Spark alone")
     if sink.overwrite and not is_here(sink.path):
@@ -310,11 +352,15 @@ def _entries(
 
 def _values(section: str, where: str, table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What a table says, checked: paths in their places, columns and types as values."""
-    _check(where, table, _KEYS[section])
+    place, values = None, dict(table)
+    if section in {"streams", "tables", "sink"}:
+        place, values = place_in(where, table, folder)
+    _check(where, values, _KEYS[section])
     for key, example in _EXAMPLES[section].items():
-        if key not in table:
+        if key not in values and not (key == "path" and place is not None):
             raise JobError.missing_key(where, key, example)
-    values = dict(table)
+    if place is not None:
+        values |= {"path": "", "place": place}
     if values.get("files_per_batch", 1) < 1:
         raise JobError.wrong_type(where, "files_per_batch", values["files_per_batch"], "1 or more")
     for key in values.keys() & {"path", "checkpoint"}:
@@ -322,7 +368,7 @@ def _values(section: str, where: str, table: Mapping[str, Any], folder: Path) ->
     if "format" in values:
         _one_of(where, "format", values["format"], FORMATS)
     if "schema" in values:
-        values["schema"] = parse_ddl(values["schema"])
+        values["schema"] = schema_of_text(values["schema"])
     # The session knows the columns, and checks them.
     for column, number in values.get("distinct", {}).items():
         if isinstance(number, bool) or not isinstance(number, int | float):
@@ -334,15 +380,26 @@ def _values(section: str, where: str, table: Mapping[str, Any], folder: Path) ->
     return values
 
 
+def schema_of_text(text: str) -> Schema:
+    """The columns of a text in a job file, or beside one."""
+    try:
+        return parse_ddl(text)
+    except BindError as error:
+        raise JobError(
+            error.condition, error.sentence, reason=error.reason, hint=error.hint
+        ) from error
+
+
 def _check_apart(sink: Sink | None, letters: str | None, sources: Iterable[Source | Table]) -> None:
     """What is written does not lie where rows are read: it would replace them, or be read as input."""
-    outputs = [("the sink", sink.path, sink.format)] if sink is not None else []
+    is_folder = sink is not None and sink.place is None
+    outputs = [("the sink", sink.path, sink.format)] if sink is not None and is_folder else []
     if letters is not None:
         outputs += [("dead_letters", letters, "parquet")]
     for title, path, suffix in outputs:
         own = Path(os.path.realpath(path))  # a link to a folder of data is that folder
         for source in sources:
-            if _is_read(own, suffix, source):
+            if source.place is None and _is_read(own, suffix, source):
                 written = "the answer" if title == "the sink" else "what is late"
                 raise JobError(
                     "sink-over-source",
@@ -441,33 +498,3 @@ def _settings(table: Mapping[str, Any], prefix: str = "spark") -> Iterator[tuple
             yield from _settings(value, name)
         else:
             yield name, str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def parse_ddl(text: str) -> Schema:
-    """The columns of a text as people write them in Spark: `item STRING, price DECIMAL(10,2)`."""
-    return Schema(tuple(_field(text, part.strip()) for part in _split(text)))
-
-
-def _field(text: str, part: str) -> Field:
-    match = _COLUMN.fullmatch(part)
-    if match is None:
-        raise JobError.bad_schema(text, part, "a column is a name, then a type")
-    try:
-        spelled = spark_type(arrow_type(match["type"]))
-    except BindError as error:
-        raise JobError.bad_schema(text, part, error.sentence) from error
-    return Field(match["plain"] or match["quoted"].replace("``", "`"), spelled)
-
-
-def _split(text: str) -> Iterator[str]:
-    """The parts between commas that stand outside (..) and <..>."""
-    depth = start = 0
-    for place, character in enumerate(text):
-        if character in "(<":
-            depth += 1
-        elif character in ")>":
-            depth -= 1
-        elif character == "," and depth == 0:
-            yield text[start:place]
-            start = place + 1
-    yield text[start:]

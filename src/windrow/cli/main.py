@@ -66,16 +66,21 @@ def run(
     progress: Annotated[
         Shown, typer.Option(help="auto: live on a terminal, JSON lines elsewhere; on stderr.")
     ] = Shown.auto,
+    until_done: Annotated[
+        bool, typer.Option("--until-done", help="End with what is there; else follow what comes.")
+    ] = False,
     debug: Debug = False,
 ) -> None:
-    """Run a job file: its streams, its query, its sink."""
+    """Run a job file: its streams, its query, its sink. Ctrl-C and SIGTERM end it between two epochs."""
     stderr = Terminal(stderr=True)
     with reported(stderr, debug=debug):
         from windrow.cli.job import check_runnable, load_job
         from windrow.cli.notes import Notes
 
         loaded = load_job(job)
-        chosen = replace(loaded, mode=mode or loaded.mode, on=on or loaded.on)
+        chosen = replace(
+            loaded, mode=mode or loaded.mode, on=on or loaded.on, until_done=until_done
+        )
         check_runnable(chosen)
         shown = _resolve(progress)
         notes = Notes(stderr, shown)

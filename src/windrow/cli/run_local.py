@@ -1,11 +1,14 @@
 """A job in process.
 
 A batch job knows its files whole: rows are sorted by event time, and none is late. A streaming job
-reads its files as they come, batch by batch, and what breaks a stream's promise is late.
+reads what comes as it comes, batch by batch, and what breaks a stream's promise is late: it follows its
+streams until it is stopped, epoch by epoch, or ends with what is there.
 """
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,14 +19,20 @@ import pyarrow as pa
 import windrow
 from windrow.cli.files import found_at, read_batches
 from windrow.cli.functions import register_functions
-from windrow.cli.job import Job, Sink
+from windrow.cli.job import Job, Sink, Source
 from windrow.cli.notes import Notes
 from windrow.cli.sinks import FolderSink, TerminalSink, foreign, write_recall
+from windrow.io.protocol import CONNECTORS, Connector
+from windrow.registry import load
 from windrow.run.local.result import Result
 from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
+    from windrow.runners.base import Run
     from windrow.session import ProgressStyle
+
+LOOK_S = 0.1
+"""How often a run that is waited for looks whether it is to stop."""
 
 
 def open_session(job: Job) -> windrow.Session[Result]:
@@ -41,6 +50,9 @@ def open_session(job: Job) -> windrow.Session[Result]:
 
 def run_in_process(job: Job, *, progress: ProgressStyle, stdout: Terminal, notes: Notes) -> None:
     """Runs the job to its end; the answer goes to the sink, or to the terminal."""
+    if job.goes_on:
+        _follow(job, progress=progress, notes=notes)
+        return
     for source in job.sources:
         notes.left_out(source.title, source.path, found_at(source))
     with _dead_letters(job) as letters:
@@ -60,6 +72,71 @@ def run_in_process(job: Job, *, progress: ProgressStyle, stdout: Terminal, notes
             _keep(result, letters)
         notes.kept(foreign(job.sink.path) if job.sink.overwrite else [])
         notes.done(result.progress)
+
+
+def _follow(job: Job, *, progress: ProgressStyle, notes: Notes) -> None:
+    """Runs the job until it is stopped, or until nothing more is there."""
+    session = windrow.Session()
+    for source in job.streams:
+        session.stream(source.name, source.place or _files(source), **source.about)
+    for table in job.tables:
+        session.table(table.name, table.place or read_batches(table).read_all())
+    register_functions(session, job)
+    sink, checkpoint = _target(job)
+    if checkpoint is None:
+        notes.say(
+            "no checkpoint is kept: a run that ends begins anew; [sink] checkpoint names a folder"
+        )
+    run = session.run(
+        job.query,
+        to=sink,
+        checkpoint=checkpoint,
+        until_done=job.until_done,
+        progress=progress,
+        **job.options,
+    )
+    wait_for(run)
+    notes.done(run.progress)
+
+
+def wait_for(run: Run) -> None:
+    """Waits for the end of a run; Ctrl-C and SIGTERM end it between two epochs.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C did.
+    """
+    is_asked = threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: is_asked.set())
+    try:
+        while not is_asked.is_set() and not run.wait(LOOK_S):
+            pass
+        if is_asked.is_set():
+            run.stop()
+    except KeyboardInterrupt:
+        run.stop()
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _files(source: Source) -> Connector:
+    """The files of a stream, and those that come."""
+    schema = None if source.schema is None else source.schema.ddl()
+    made: Connector = load(CONNECTORS["files"])(
+        path=source.path, format=source.format, schema=schema
+    )
+    return made
+
+
+def _target(job: Job) -> tuple[Connector, str | None]:
+    """Where the answer goes, and where the run keeps what it survives by."""
+    if job.sink is None:
+        return load(CONNECTORS["terminal"])(), None
+    checkpoint = job.sink.checkpoint
+    if job.sink.place is not None:
+        return job.sink.place, checkpoint
+    place = load(CONNECTORS["files"])(path=job.sink.path, format=job.sink.format)
+    return place, checkpoint or str(job.sink.state)
 
 
 def _show(result: Result, stdout: Terminal) -> None:

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from windrow.cli.files import (
 from windrow.cli.functions import register_functions
 from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table, is_here
 from windrow.cli.notes import Notes
+from windrow.cli.run_local import wait_for
 from windrow.cli.sinks import (
     MOST_ROWS_SHOWN,
     TerminalSink,
@@ -41,12 +43,15 @@ from windrow.cli.sinks import (
 )
 from windrow.errors import PlanError, ResourceError
 from windrow.plan.exprs import quote_spark
+from windrow.run.course import EPOCH_S
 from windrow.run.progress import Progress, Renderer, renderer
 from windrow.run.readable import readable
 from windrow.run.terminal import Terminal
 
 if TYPE_CHECKING:
+    from windrow.io.protocol import Connector
     from windrow.run.spark.launch import Frame, Running, Spark
+    from windrow.session import ProgressStyle
 
     Follow = Callable[[Running], Progress | None]
     """Shows a streaming query's progress until it ends."""
@@ -66,7 +71,9 @@ _LISTING = {"spark.sql.sources.parallelPartitionDiscovery.threshold": "100000"}
 """Up to so many files are looked at without a Spark job: it would have a task for each of them."""
 
 
-def run_on_spark(job: Job, *, progress: str, stdout: Terminal, notes: Notes, debug: bool) -> None:
+def run_on_spark(
+    job: Job, *, progress: ProgressStyle, stdout: Terminal, notes: Notes, debug: bool
+) -> None:
     """Runs the job until its files are read, or for ever with an interval as trigger."""
     _look(job, notes)
     with _target(job) as target:
@@ -89,7 +96,9 @@ def _look(job: Job, notes: Notes) -> None:
                 raise
 
 
-def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool) -> Progress | None:
+def _run(
+    job: Job, target: str, *, progress: ProgressStyle, stdout: Terminal, debug: bool
+) -> Progress | None:
     launch = _launcher()
     from windrow.run.spark.frames import send_whole
     from windrow.run.spark.progress import await_query
@@ -99,11 +108,15 @@ def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool)
     try:
         session = windrow.Session(spark)
         for source in job.streams:
-            rows = _frame(spark, source, is_streaming=job.mode == "streaming")
+            is_streaming = job.mode == "streaming"
+            rows = source.place or _frame(spark, source, is_streaming=is_streaming)
             session.stream(source.name, rows, **source.about)
         for table in job.tables:
-            session.table(table.name, _frame(spark, table, is_streaming=False))
+            rows = table.place or _frame(spark, table, is_streaming=False)
+            session.table(table.name, rows)
         send_whole(register_functions(session, job))
+        if job.sink is not None and job.sink.place is not None:
+            return _write_outside(session, job, job.sink.place, progress)
         answer = session.sql(job.query, **job.options)
         if job.sink is not None:
             check_columns(job.sink.format, _arrow_schema(answer))
@@ -130,6 +143,25 @@ def _run(job: Job, target: str, *, progress: str, stdout: Terminal, debug: bool)
         return figures
     finally:
         spark.stop()
+
+
+def _write_outside(
+    session: windrow.Session, job: Job, place: Connector, progress: ProgressStyle
+) -> Progress | None:
+    """Writes the answer to a connector, until the job is stopped or done."""
+    is_timed = job.trigger != AVAILABLE_NOW
+    checkpoint = job.sink.checkpoint if job.sink is not None else None
+    run = session.run(
+        job.query,
+        to=place,
+        checkpoint=checkpoint,
+        epoch=job.trigger if is_timed else timedelta(seconds=EPOCH_S),
+        until_done=job.mode == "batch" or job.until_done or not is_timed,
+        progress=progress,
+        **job.options,
+    )
+    wait_for(run)
+    return run.progress
 
 
 def _launcher() -> Any:
@@ -224,7 +256,7 @@ def _target(job: Job) -> Iterator[str]:
     letters = job.options.get("dead_letters")
     if isinstance(letters, str) and is_here(letters):
         make_folder(letters)
-    if job.sink is None:
+    if job.sink is None or job.sink.place is not None:
         yield ""
         return
     path = job.sink.path

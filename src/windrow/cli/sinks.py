@@ -44,8 +44,9 @@ import pyarrow.parquet
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
+from windrow.io.json_lines import json_lines
 from windrow.run.progress import Recall
-from windrow.run.readable import readable, show_value
+from windrow.run.readable import readable
 from windrow.run.terminal import Terminal
 
 MOST_ROWS_SHOWN = 20
@@ -170,10 +171,7 @@ def _write_csv(table: pa.Table, file: Path) -> None:
 
 
 def _write_json(table: pa.Table, file: Path) -> None:
-    with file.open("w", encoding="utf-8") as lines:
-        for batch in table.to_batches():
-            for row in batch.to_pylist():
-                lines.write(json.dumps(row, default=show_value, ensure_ascii=False) + "\n")
+    file.write_bytes(json_lines(table))
 
 
 _WRITERS = {"parquet": pa.parquet.write_table, "csv": _write_csv, "json": _write_json}

@@ -45,7 +45,7 @@ class PhysicalQuery:
     `output` are the names the user sees, in order; a changelog adds `_change_type` and
     `_event_time` (shown as `time_type`). `keys` are the columns that tell its rows apart at one
     instant, None where it is no changelog. `schedule` says when its operators take note of time if
-    it runs in process.
+    it runs in process. `ways` tell how each stream is read, where there are several ways.
     """
 
     root: PhysicalNode
@@ -56,6 +56,7 @@ class PhysicalQuery:
     runner: Runner = Runner.process
     keys: tuple[str, ...] | None = None
     schedule: Schedule = field(default_factory=Schedule)
+    ways: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def pairs_by(self) -> tuple[str, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from windrow.plan.nodes.query import Query
     from windrow.plan.statistics import Measured
     from windrow.plan.types import TypeResolver
+    from windrow.run.course import Course
     from windrow.run.local.checkpoint import Checkpoint
     from windrow.run.progress import Progress
     from windrow.run.spark.progress import ProgressReader
@@ -74,6 +75,28 @@ class Question:
         )
 
 
+class Run(Protocol):
+    """A query whose answer goes to a sink, in the background."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it goes on."""
+        ...
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far it has come; None before there is anything to tell."""
+        ...
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits until it has ended, or so long; whether it has. Raises what it has failed with."""
+        ...
+
+    def stop(self) -> None:
+        """Ends it between two epochs, and waits for it. Raises what it has failed with."""
+        ...
+
+
 class SessionRunner(ABC):
     """One way to answer the questions of a session."""
 
@@ -85,6 +108,14 @@ class SessionRunner(ABC):
             BindError: it cannot be read.
         """
 
+    def table(self, name: str, data: Any) -> Source:
+        """The data of a table, as a user gives it.
+
+        Raises:
+            BindError: it cannot be read.
+        """
+        return self.source(name, data, None)
+
     def stamped(self, data: Any, time: str | OnArrival | None) -> Any:  # noqa: ARG002
         """A stream's data, with the time of arrival where its rows get one before a query takes them."""
         return data
@@ -92,6 +123,10 @@ class SessionRunner(ABC):
     def whole(self, name: str, data: Any) -> Any:  # noqa: ARG002
         """A table's data, all of it at hand for the runner."""
         return data
+
+    def ways(self, registered: Registered) -> Mapping[str, str]:  # noqa: ARG002
+        """How each stream is read, for EXPLAIN, where there are several ways."""
+        return {}
 
     @property
     @abstractmethod
@@ -119,6 +154,10 @@ class SessionRunner(ABC):
     @abstractmethod
     def run(self, question: Question, registered: Registered) -> Any:
         """The answer."""
+
+    @abstractmethod
+    def start(self, question: Question, registered: Registered, course: Course) -> Run:
+        """Runs the query, its answer going to a sink."""
 
     @abstractmethod
     def progress(self, answer: object) -> Progress | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.errors import UnsupportedError
 from windrow.plan.exprs import FEW_LEVELS
-from windrow.runners.base import Question, Registered, SessionRunner, Source
+from windrow.runners.base import Question, Registered, Run, SessionRunner, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from windrow.plan.changelogs import Instant
     from windrow.plan.statistics import Measured
     from windrow.plan.types import TypeResolver
+    from windrow.run.course import Course
     from windrow.run.local.execution import Execution
     from windrow.run.local.result import Result
     from windrow.run.progress import Progress
@@ -38,10 +39,28 @@ class InProcess(SessionRunner):
 
     def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:
         """The data as batches; read for its columns where nobody says them."""
-        from windrow.run.local.sources import source_of  # noqa: PLC0415
+        from windrow.io.protocol import Connector, source_of  # noqa: PLC0415
+        from windrow.io.protocol import Source as OutsideSource  # noqa: PLC0415
+        from windrow.run.local import sources  # noqa: PLC0415
+        from windrow.run.local.followed import FollowedSource  # noqa: PLC0415
 
-        source = source_of(name, data, schema)
+        if isinstance(data, Connector | OutsideSource):
+            source: sources.Source = FollowedSource(name, source_of(data))
+        else:
+            source = sources.source_of(name, data, schema)
         return Source(source, source.schema, is_streaming=False, is_bounded=source.is_bounded)
+
+    def table(self, name: str, data: Any) -> Source:
+        """The data as a table; one from outside is read here, whole."""
+        from windrow.io.protocol import Connector  # noqa: PLC0415
+        from windrow.io.protocol import Source as OutsideSource  # noqa: PLC0415
+        from windrow.run.local.tables import outside_table  # noqa: PLC0415
+
+        if not isinstance(data, Connector | OutsideSource):
+            return self.source(name, data, None)
+        outside = data if isinstance(data, OutsideSource) else data.table_source()
+        rows = outside_table(name, outside, getattr(data, "refresh", None))
+        return Source(rows, rows.schema, is_streaming=False, is_bounded=True)
 
     def whole(self, name: str, data: Any) -> Any:
         """All rows of a table, however they were given."""
@@ -74,8 +93,10 @@ class InProcess(SessionRunner):
         from windrow.run.local.execution import Execution  # noqa: PLC0415
         from windrow.run.local.feeds import system_clock  # noqa: PLC0415
         from windrow.run.local.result import Result  # noqa: PLC0415
+        from windrow.run.local.tables import check_refreshed  # noqa: PLC0415
         from windrow.run.progress import renderer  # noqa: PLC0415
 
+        check_refreshed(question.physical, registered.data)
         planner = question.planner(registered, self.measured(registered))
         # The answer may be asked for again when names stand for other data.
         data = dict(registered.data)
@@ -91,6 +112,22 @@ class InProcess(SessionRunner):
             )
 
         return Result(begin, is_deep=levels(question.physical.root) > FEW_LEVELS)
+
+    def start(self, question: Question, registered: Registered, course: Course) -> Run:
+        """A run on a thread of its own."""
+        from windrow.run.local.durable_run import start  # noqa: PLC0415
+        from windrow.run.local.tables import check_refreshed  # noqa: PLC0415
+
+        check_refreshed(question.physical, registered.data)
+        planner = question.planner(registered, self.measured(registered))
+        return start(
+            question.physical,
+            registered.data,
+            course,
+            planner,
+            progress=question.progress,
+            clock=self._clock,
+        )
 
     def progress(self, answer: object) -> Progress | None:
         """Those of a result."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from windrow.errors import BindError, UnsupportedError
-from windrow.runners.base import Question, Registered, SessionRunner, Source
+from windrow.runners.base import Question, Registered, Run, SessionRunner, Source
 from windrow.schema import OnArrival
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from windrow.plan.functions import UserFunction
     from windrow.plan.nodes.query import Query
     from windrow.plan.types import TypeResolver
+    from windrow.run.course import Course
     from windrow.run.progress import Progress
     from windrow.run.spark.launch import Frame, Spark
     from windrow.run.spark.progress import BatchFigures, ProgressReader
@@ -33,7 +35,9 @@ class OnSpark(SessionRunner):
         self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()
 
     def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:
-        """The DataFrame; nothing but its columns is asked of it."""
+        """The DataFrame, or the source; nothing but its columns is asked of it."""
+        from windrow.io.protocol import Connector, source_of  # noqa: PLC0415
+        from windrow.io.protocol import Source as OutsideSource  # noqa: PLC0415
         from windrow.run.spark.frames import describe  # noqa: PLC0415
 
         if schema is not None:
@@ -42,6 +46,11 @@ class OnSpark(SessionRunner):
                 f"{name} is a DataFrame, which has columns of its own",
                 hint="leave schema out: it says what the batches of an iterator look like",
             )
+        if isinstance(data, Connector | OutsideSource):
+            from windrow.run.spark.outside_source import OutsideStream, Reading  # noqa: PLC0415
+
+            stream = OutsideStream(Reading(source_of(data), name))
+            return Source(stream, stream.columns, is_streaming=True, is_bounded=False)
         columns, is_streaming = describe(data)
         return Source(data, columns, is_streaming, is_bounded=not is_streaming)
 
@@ -50,8 +59,41 @@ class OnSpark(SessionRunner):
         if not isinstance(time, OnArrival):
             return data
         from windrow.run.spark.frames import with_arrival  # noqa: PLC0415
+        from windrow.run.spark.outside_source import OutsideStream  # noqa: PLC0415
 
+        if isinstance(data, OutsideStream):
+            return replace(data, arrival=time.column)
         return with_arrival(data, time.column)
+
+    def table(self, name: str, data: Any) -> Source:
+        """The DataFrame, or all rows of a source, read now."""
+        from windrow.io.protocol import Connector  # noqa: PLC0415
+        from windrow.io.protocol import Source as OutsideSource  # noqa: PLC0415
+
+        if isinstance(data, Connector | OutsideSource):
+            from windrow.run.spark.outside_source import table_frame  # noqa: PLC0415
+
+            if getattr(data, "refresh", None) is not None:
+                raise UnsupportedError(
+                    "refresh-on-spark",
+                    f"{name} is to be read again, which works in process alone",
+                    reason="on Spark the table of a running query stays what it was when it began",
+                    hint="leave refresh out, and start the run again when the table has changed",
+                )
+            outside = data.table_source() if isinstance(data, Connector) else data
+            data = table_frame(self._spark, name, outside)
+        return self.source(name, data, None)
+
+    def ways(self, registered: Registered) -> dict[str, str]:
+        """Through Spark's Python Data Source API, or as the DataFrame that it is."""
+        from windrow.run.spark.outside_source import OutsideStream  # noqa: PLC0415
+
+        return {
+            name: f"by {type(own.reading.source).__name__}, in tasks: a source of Windrow's protocol"
+            if isinstance(own, OutsideStream)
+            else "by Spark: a DataFrame"
+            for name, own in registered.data.items()
+        }
 
     @cached_property
     def types(self) -> TypeResolver:
@@ -89,6 +131,7 @@ class OnSpark(SessionRunner):
     def run(self, question: Question, registered: Registered) -> Frame:
         """A DataFrame."""
         from windrow.run.spark.failures import within_sparks_stack  # noqa: PLC0415
+        from windrow.run.spark.outside_run import frames_of  # noqa: PLC0415
         from windrow.run.spark.progress import BatchFigures  # noqa: PLC0415
         from windrow.run.spark.query import dataframe  # noqa: PLC0415
 
@@ -102,10 +145,25 @@ class OnSpark(SessionRunner):
         figures = BatchFigures(physical)
         planner = question.planner(registered, None)
         with within_sparks_stack():
-            answer = dataframe(self._spark, physical, registered.data, figures, planner)
+            frames = frames_of(self._spark, registered.data, physical)
+            answer = dataframe(self._spark, physical, frames, figures, planner)
         if not answer.isStreaming:
             self._figures[answer] = figures
         return answer
+
+    def start(self, question: Question, registered: Registered, course: Course) -> Run:
+        """Writes its answer to a sink of ours, by Spark's own epochs."""
+        from windrow.run.spark.outside_run import start  # noqa: PLC0415
+
+        planner = question.planner(registered, None)
+        return start(
+            self._spark,
+            question.physical,
+            registered.data,
+            course,
+            planner,
+            progress=question.progress,
+        )
 
     def progress(self, answer: object) -> Progress | None:
         """Those of a batch query on whose DataFrame an action has run."""

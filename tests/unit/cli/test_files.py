@@ -17,9 +17,10 @@ from windrow.cli.files import (
     read_batches,
     schema_in_files,
     schema_of,
-    zoned_times,
 )
-from windrow.cli.job import Source, parse_ddl
+from windrow.cli.job import Source
+from windrow.io.data_files import zoned_times
+from windrow.io.ddl import parse_ddl
 from windrow.schema import Field
 
 DDL = "item STRING, price DOUBLE, ts TIMESTAMP"

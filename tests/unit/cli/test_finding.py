@@ -206,7 +206,9 @@ def test_a_run_reads_compressed_files_and_says_what_it_leaves_out(tmp_path, mode
     for name in ("1.txt", "2.txt", "3.txt", "4.txt", "5.txt", "_SUCCESS", ".a.json.crc"):
         (folder / name).write_text("x")
     (tmp_path / "job.toml").write_text(JOB)
-    done = CliRunner().invoke(app, ["run", str(tmp_path / "job.toml"), "--mode", mode])
+    done = CliRunner().invoke(
+        app, ["run", str(tmp_path / "job.toml"), "--mode", mode, "--until-done"]
+    )
     assert done.exit_code == 0, done.stderr
     assert sorted(row["k"] for row in rows_in(tmp_path / "out")) == [1, 2]
     first, second, *_ = map(json.loads, done.stderr.splitlines())

@@ -40,7 +40,7 @@ def test_an_interrupted_job_ends_with_one_line_and_130(mode: str, tmp_path: Path
     (tmp_path / "job.toml").write_text(JOB.format(mode=mode))
     (tmp_path / "own.py").write_text(OWN)
     ran = subprocess.run(
-        [*COMMAND, "--progress", "none"],
+        [*COMMAND, "--until-done", "--progress", "none"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -54,7 +54,7 @@ def test_progress_can_be_silenced(job):
 @pytest.mark.parametrize("mode", ["batch", "streaming"])
 def test_run_writes_the_answer_to_the_sink(job, mode):
     job.write_text(JOB + '[sink]\npath = "out"\n')
-    assert windrow("run", job, "--mode", mode).exit_code == 0
+    assert windrow("run", job, "--mode", mode, "--until-done").exit_code == 0
     rows = pq.read_table(job.parent / "out").to_pylist()
     assert sorted(row["v"] for row in rows) == [7, 9]
 
@@ -75,7 +75,7 @@ schema = "k BIGINT, name STRING"
 def test_a_job_may_join_its_streams_with_tables(job, mode):
     (job.parent / "t.csv").write_text("k,name\n1,one\n3,three\n3,drei\n")
     job.write_text(TABLES + '[sink]\npath = "out"\n')
-    assert windrow("run", job, "--mode", mode).exit_code == 0
+    assert windrow("run", job, "--mode", mode, "--until-done").exit_code == 0
     rows = pq.read_table(job.parent / "out").to_pylist()
     assert sorted(row["name"] for row in rows) == ["drei", "one", "three"]
     assert "ScanTable t: k, name" in windrow("explain", job).stdout
@@ -106,7 +106,7 @@ def test_the_answer_of_a_query_that_sheds_is_marked_below_its_rows(job, memory, 
 def test_the_answer_of_a_query_that_sheds_is_marked_beside_its_files(job, mode, format_):
     sink = f'[sink]\npath = "out"\nformat = "{format_}"\n'
     job.write_text(JOB + sink + SHEDS.format(50))
-    assert windrow("run", job, "--mode", mode).exit_code == 0
+    assert windrow("run", job, "--mode", mode, "--until-done").exit_code == 0
     told = json.loads((job.parent / "out" / "_recall.json").read_text())
     assert told == {"expected": 1.0, "estimated": 1.0}
     if format_ == "parquet":
@@ -140,7 +140,7 @@ WARNED = (
 
 
 def test_a_run_ends_with_its_counts_and_warns_of_late_rows(job, monkeypatch):
-    done = windrow("run", with_late_rows(job))
+    done = windrow("run", with_late_rows(job), "--until-done")
     assert done.exit_code == 0
     *_, warning, last = map(json.loads, done.stderr.splitlines())
     assert warning == {"warning": WARNED}
@@ -153,13 +153,13 @@ def test_a_run_ends_with_its_counts_and_warns_of_late_rows(job, monkeypatch):
         "streams": {"a": {"rows_in": 6, "late": 1, "null_time": 1, "lateness_needed": 50}},
     }
     monkeypatch.setattr("windrow.cli.main._resolve", lambda _: "live")
-    *_, said = windrow("run", job).stderr.splitlines()
+    *_, said = windrow("run", job, "--until-done").stderr.splitlines()
     rows = last["rows_out"]
     assert said == f"done: 6 rows read, {rows} rows of the answer, 1 late (a 1), 1 without a time"
 
 
 def test_a_warning_is_said_though_progress_is_silenced(job, caplog):
-    done = windrow("run", with_late_rows(job), "--progress", "none")
+    done = windrow("run", with_late_rows(job), "--until-done", "--progress", "none")
     assert done.exit_code == 0
     assert [record.getMessage() for record in caplog.records] == [WARNED]
 
@@ -174,7 +174,7 @@ def test_late_rows_that_are_kept_are_written_aside(job):
         '[streams.a]\npath = "a"\ntime = "at"\nlateness = 10\n'
         '[options]\non_late = "keep"\ndead_letters = "late"\n'
     )
-    assert windrow("run", job).exit_code == 0
+    assert windrow("run", job, "--until-done").exit_code == 0
     assert pq.read_table(job.parent / "late" / "a").to_pylist() == [{"k": 1, "at": 50}]
 
 

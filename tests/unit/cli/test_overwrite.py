@@ -39,7 +39,9 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, mode: str, what: str = "at", format_: str = "parquet", on: str = "local"):
     (folder / "job.toml").write_text(JOB.format(what=what, format=format_))
-    return CliRunner().invoke(app, ["run", str(folder / "job.toml"), "--mode", mode, "--on", on])
+    return CliRunner().invoke(
+        app, ["run", str(folder / "job.toml"), "--mode", mode, "--on", on, "--until-done"]
+    )
 
 
 def found(folder: Path) -> dict[str, bytes]:
@@ -95,25 +97,19 @@ def refused(folder: Path, sink: str, *how: str) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize(
-    ("how", "named"),
-    [
-        (("--mode", "batch"), "a batch job in process"),
-        (("--mode", "streaming"), "a streaming job in process"),
-        (("--mode", "batch", "--on", "spark"), "a batch job on Spark"),
-    ],
-)
-def test_a_checkpoint_that_would_have_no_effect_is_refused(folder, how, named):
-    assert refused(folder, 'checkpoint = "state"', *how) == (
-        f"JobError[checkpoint-unused]: [sink] names a checkpoint, and {named} keeps none\n"
+@pytest.mark.parametrize("on", ["local", "spark"])
+def test_a_checkpoint_that_would_have_no_effect_is_refused(folder, on):
+    assert refused(folder, 'checkpoint = "state"', "--mode", "batch", "--on", on) == (
+        "JobError[checkpoint-unused]: [sink] names a checkpoint, and a batch job keeps none\n"
         "  it would read everything again, whatever an earlier run has answered\n"
-        "  hint: take checkpoint out, or run with --on spark --mode streaming\n"
+        "  hint: take checkpoint out, or run with --mode streaming\n"
     )
     assert not (folder / "state").exists()
 
 
-def test_a_streaming_job_on_spark_replaces_nothing(folder):
-    said = refused(folder, "overwrite = true", "--mode", "streaming", "--on", "spark")
+@pytest.mark.parametrize("on", ["local", "spark"])
+def test_a_streaming_job_that_goes_on_replaces_nothing(folder, on):
+    said = refused(folder, "overwrite = true", "--mode", "streaming", "--on", on)
     assert said.startswith("JobError[overwrite-of-stream]: ")
 
 

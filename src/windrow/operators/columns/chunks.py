@@ -153,7 +153,7 @@ class Chunk:
     @cached_property
     def id(self) -> str:
         """The name of the content: equal rows in equal order have equal names."""
-        return hashlib.blake2b(self.blob, digest_size=16).hexdigest()
+        return content_name(self.blob)
 
 
 def _shared(batch: ChangeBatch, keys: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -407,12 +407,16 @@ def _tier(rows: int) -> int:
 
 def encode(batch: ChangeBatch) -> bytes:
     """A change batch as an Arrow IPC stream."""
+    return bytes(encoded(batch))
+
+
+def encoded(batch: ChangeBatch) -> memoryview:
+    """The same, without a copy, for who writes it at once."""
     table = batch.to_arrow()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_batch(table)
-    blob: bytes = sink.getvalue().to_pybytes()
-    return blob
+    return memoryview(sink.getvalue())
 
 
 def decode(blob: bytes | pa.Buffer) -> ChangeBatch:
@@ -420,3 +424,20 @@ def decode(blob: bytes | pa.Buffer) -> ChangeBatch:
     with pa.ipc.open_stream(blob) as reader:
         batches: Sequence[pa.RecordBatch] = list(reader)
     return concat([ChangeBatch.from_arrow(batch) for batch in batches])
+
+
+def content_name(blob: bytes | pa.Buffer) -> str:
+    """The name of a chunk with this content."""
+    return hashlib.blake2b(blob, digest_size=16).hexdigest()
+
+
+def order_of(chunk: Chunk) -> str:
+    """What the rows of a chunk are ordered by: "time" or "end"."""
+    times = chunk.batch.times
+    return "time" if chunk.keys is times or np.array_equal(chunk.keys, times) else "end"
+
+
+def stored_chunk(order: str, blob: bytes | pa.Buffer) -> Chunk:
+    """A chunk from its rows as they were stored, and what they are ordered by."""
+    batch = decode(blob)
+    return Chunk(batch, batch.times if order == "time" else batch.ends_or_never())

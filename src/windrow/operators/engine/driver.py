@@ -103,6 +103,7 @@ class Setting:
         own: in one bucket of several, which rows an operator answers for; None: for all.
         evaluator: computes expressions.
         read_table: the rows of a table.
+        table_version: changes when these are others than before.
     """
 
     on_late: str = "count"
@@ -111,6 +112,7 @@ class Setting:
     own: Own | None = None
     evaluator: Evaluator = field(default_factory=Evaluator)
     read_table: Callable[[ScanTable], ChangeBatch] = _no_table
+    table_version: Callable[[ScanTable], int] = lambda _: 0
 
 
 class Driver(ABC):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -238,23 +237,28 @@ class RowDriver(BatchDriver):
 
 
 class TableJoinDriver(BatchDriver):
-    """A join with a table, which is read when the first rows come."""
+    """A join with a table, which is read when the first rows come, and again where it is another."""
 
     node: TableJoinRows
 
     def __init__(self, node: TableJoinRows, setting: Setting | None = None) -> None:
         super().__init__(node)
         self._setting = setting or Setting()
+        self._made: TableJoiner | None = None
+        self._versions: list[int] = []
 
     @property
     def fed_by(self) -> Sequence[PhysicalNode]:
         """The rows; the table comes otherwise."""
         return (self.node.input,)
 
-    @cached_property
     def _joiner(self) -> TableJoiner:
-        table = self._table_rows(self.node.table)
-        return TableJoiner(self.node, table, self._setting.evaluator)
+        versions = [self._setting.table_version(scan) for scan in self.node.table.tables]
+        if self._made is None or versions != self._versions:
+            table = self._table_rows(self.node.table)
+            self._made = TableJoiner(self.node, table, self._setting.evaluator)
+            self._versions = versions
+        return self._made
 
     def _table_rows(self, node: PhysicalNode) -> ChangeBatch:
         """The rows of a table after the filters and projections on it: they may have no columns."""
@@ -265,7 +269,7 @@ class TableJoinDriver(BatchDriver):
 
     def apply(self, rows: ChangeBatch) -> Iterator[ChangeBatch]:
         """The rows with those of the table."""
-        return self._joiner.join(rows)
+        return self._joiner().join(rows)
 
 
 class UnionDriver(BatchDriver):

@@ -51,7 +51,7 @@ def query_facts(physical: PhysicalQuery) -> list[Fact]:
         watermark = f"the least of the streams' ({watermark})"
     facts: list[Fact] = [
         ("answer", [answer, *_updates(physical)]),
-        ("streams", [_stream(source) for source in sources]),
+        ("streams", [*map(_stream, sources), *_ways(physical)]),
         ("watermark", [watermark]),
         ("late rows", _late_rows(physical)),
         *schedule_facts(physical),
@@ -113,6 +113,13 @@ def _stream(source: ScanStream) -> str:
     if source.is_on_arrival:
         time = f"time on arrival, as {source.time} ({source.time_type})"
     return f"{name}: {time}, {show_promises(source)}"
+
+
+def _ways(physical: PhysicalQuery) -> list[str]:
+    """How each stream is read."""
+    streams = dict.fromkeys(scan.stream for scan in physical.root.scans)
+    ways = ((stream, physical.ways.get(stream)) for stream in streams)
+    return [f"{stream} is read {way}" for stream, way in ways if way]
 
 
 def _table(table: ScanTable) -> str:

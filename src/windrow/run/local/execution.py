@@ -38,6 +38,7 @@ from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_
 from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off, rows_at_once
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.local.stream_statistics import Adapting
+from windrow.run.local.tables import RefreshedTable
 from windrow.run.progress import Progress, Renderer, operator_names, progress_of
 from windrow.run.response import NONE_YET
 from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK
@@ -84,6 +85,7 @@ class Execution:
             on_late="fail" if query.options.on_late == "fail" else "count",
             memory=self.memory,
             read_table=partial(_table_rows, sources),
+            table_version=partial(_table_version, sources),
         )
         self.scheduler = Scheduler(
             driver_of(query.root, self._setting),
@@ -160,6 +162,38 @@ class Execution:
                 checkpoint = self._checkpoint_or_pause()
             if checkpoint is not PAUSED:
                 return checkpoint
+
+    def next_now(self) -> pa.RecordBatch | Silence | None:
+        """The next rows as far as they can be had without waiting: NOTHING_NOW, or None at the end."""
+        self._check_whole()
+        try:
+            batch = self._ask()
+            while isinstance(batch, Pause):
+                batch = self._ask()
+        except BaseException as error:  # noqa: BLE001  # it is raised there
+            self._fail(error)
+        return batch
+
+    def wait(self, is_woken: Callable[[], bool]) -> None:
+        """Waits until a stream may have rows, something is due, or `wake` is called and that holds."""
+        self._feeds.wait(self._due, is_woken)
+
+    def wake(self) -> None:
+        """Has who waits look again, from any thread."""
+        self._bell.ring()
+
+    def settled(self) -> tuple[list[pa.RecordBatch], Checkpoint]:
+        """The rest of the micro-batch under way, and where the query stands after it."""
+        self.checkpoint()  # computes what is left of it
+        rows = list(self._pending)
+        self._pending.clear()
+        self._rows_out += sum(batch.num_rows for batch in rows)
+        return rows, self.checkpoint()
+
+    def take_late(self) -> dict[str, list[pa.RecordBatch]]:
+        """Late rows that were kept since this was last asked, by stream."""
+        late, self.late = self.late, defaultdict(list)
+        return late
 
     def stop(self) -> None:
         """Ends the run, from any thread; what was handed out stays valid.
@@ -411,6 +445,12 @@ def _table_rows(sources: Mapping[str, Source], scan: ScanTable) -> ChangeBatch:
     arrays = [table.column(name).combine_chunks() for name in scan.columns]
     columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(scan.schema))
     return ChangeBatch(columns, np.zeros(len(table), np.int64))
+
+
+def _table_version(sources: Mapping[str, Source], scan: ScanTable) -> int:
+    """Which reading of a table is the last; it is read again here, if it is to be."""
+    source = sources[scan.table]
+    return source.look() if isinstance(source, RefreshedTable) else 0
 
 
 def out_of_memory(error: MemoryError, taken: tuple[str, int], held: int) -> ResourceError:

@@ -15,7 +15,6 @@ checked against their name once per worker. Any process may remove any file at a
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import tempfile
 import time
@@ -24,10 +23,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
-from windrow.operators.columns.chunks import Chunk, decode
+from windrow.operators.columns.chunks import Chunk, content_name, order_of, stored_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -137,13 +135,13 @@ class BucketChunks:
             self._held.move_to_end((name, order))
             return chunk
         blob = self._files.read(name) if self._files is not None else None
-        return None if blob is None else self._hold(_chunk(name, order, blob))
+        return None if blob is None else self._hold(_named(name, order, blob))
 
     def add(self, name: str, order: str, blob: bytes) -> Chunk:
         """Keeps a chunk that came from the state store."""
         if self._files is not None:
             self._files.write(name, blob)
-        return self._hold(_chunk(name, order, blob))
+        return self._hold(_named(name, order, blob))
 
     def keep(self, chunk: Chunk) -> None:
         """Keeps a chunk that an operator made."""
@@ -184,12 +182,6 @@ class BucketChunks:
             if self.nbytes > self.most:
                 self.shrink(self.most)
         return held
-
-
-def order_of(chunk: Chunk) -> str:
-    """What the rows of a chunk are ordered by: "time" or "end"."""
-    times = chunk.batch.times
-    return "time" if chunk.keys is times or np.array_equal(chunk.keys, times) else "end"
 
 
 @cache
@@ -261,14 +253,8 @@ class _ChunkFiles:
                 total -= size
 
 
-def content_name(blob: bytes | pa.Buffer) -> str:
-    """The name that `Chunk.id` gives a chunk with this content."""
-    return hashlib.blake2b(blob, digest_size=16).hexdigest()
-
-
-def _chunk(name: str, order: str, blob: bytes | pa.Buffer) -> Chunk:
-    batch = decode(blob)
-    chunk = Chunk(batch, batch.times if order == "time" else batch.ends_or_never())
+def _named(name: str, order: str, blob: bytes | pa.Buffer) -> Chunk:
+    chunk = stored_chunk(order, blob)
     chunk.id = name
     return chunk
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from windrow.errors import DataError, PlanError, WindrowError
+from windrow.errors import DataError, PlanError, WindrowError, error_inside
 
 _ANOTHER_QUERY = (
     "sources in the checkpoint offsets",
@@ -100,3 +100,8 @@ def in_our_words(error: Exception) -> WindrowError | None:
             hint="check the stream's format and schema",
         )
     return _too_deep(error)
+
+
+def as_ours(error: Exception) -> WindrowError | None:
+    """The error of ours that Spark carries out of a worker, or the one to raise in place of Spark's own."""
+    return error_inside(str(error)) or in_our_words(error)

@@ -23,10 +23,10 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from windrow.errors import InternalError, PlanError
-from windrow.operators.columns.chunks import Chunk, ChunkSlice
+from windrow.operators.columns.chunks import Chunk, ChunkSlice, order_of
 from windrow.operators.engine.base import STATE_VERSION, Counters, Snapshot
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.run.spark.chunk_cache import BucketChunks, order_of
+from windrow.run.spark.chunk_cache import BucketChunks
 from windrow.run.spark.failures import of_another_query
 from windrow.schema import MAX_TICK
 

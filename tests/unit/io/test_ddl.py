@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.cli.errors import JobError
-from windrow.cli.job import parse_ddl
+from windrow.errors import BindError
+from windrow.io.ddl import parse_ddl
 from windrow.schema import Field
 
 
@@ -41,10 +41,10 @@ def test_quoted_names_may_hold_anything():
     ],
 )
 def test_what_is_no_column_is_named(text, part, reason):
-    with pytest.raises(JobError) as caught:
+    with pytest.raises(BindError) as caught:
         parse_ddl(text)
     assert str(caught.value) == (
-        f"JobError[bad-schema]: {part!r} in the schema {text!r} is no column\n"
+        f"BindError[bad-schema]: {part!r} in the schema {text!r} is no column\n"
         f"  {reason}\n"
         '  hint: columns are written "name TYPE, name TYPE", as in Spark'
     )

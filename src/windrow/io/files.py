@@ -1,0 +1,121 @@
+"""Files, in and out: Parquet, CSV or JSON lines on any file system that pyarrow or fsspec knows.
+
+windrow.files("data/sales/", format="csv", schema="item STRING, price DOUBLE, ts TIMESTAMP")
+windrow.files("out/", partition_by=["day"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pyarrow.fs as pafs
+
+from windrow.errors import BindError
+from windrow.io.data_files import SUFFIXES
+from windrow.io.ddl import parse_ddl
+from windrow.io.file_formats import Format, ParquetFiles, TextFiles
+from windrow.io.files_sink import FilesSink
+from windrow.io.files_source import FilesSource
+from windrow.io.protocol import Connector, Sink, Source
+from windrow.io.text_rows import CsvRows, JsonRows
+
+BATCH_BYTES = 64 << 20
+"""Bytes of files that are read at a time, where nobody says otherwise."""
+
+
+@dataclass(frozen=True)
+class Files(Connector):
+    """Files of one format: a source of rows as files come, a sink of parts that are seen by epochs.
+
+    Args:
+        path: a file, a folder or a pattern; on this machine, or an address such as `s3://..`.
+        format: "parquet", "csv" or "json" (an object in each line).
+        schema: the columns, as in `"item STRING, ts TIMESTAMP"`; those of the first file if left out.
+        order: in which files are read: by "name", or by "time" of modification and then name.
+        batch_rows: rows that are read at a time, at most.
+        batch_bytes: bytes that are read at a time, at most, unless one row has more.
+        delimiter: between the values of CSV.
+        header: whether the first line of CSV has the names of the columns.
+        encoding: of CSV.
+        bad_rows: "error", or "aside": lines that are no rows are kept aside, and counted.
+        partition_by: columns by whose values parts are put into folders, `day=2026-01-01`.
+        compact_bytes: small parts are merged into parts of about this size; None: they stay.
+        storage: options of fsspec for an address.
+    """
+
+    name: ClassVar[str] = "files"
+
+    path: str
+    format: str = "parquet"
+    schema: str | None = None
+    order: str = "name"
+    batch_rows: int | None = None
+    batch_bytes: int = BATCH_BYTES
+    delimiter: str = ","
+    header: bool = True
+    encoding: str = "utf-8"
+    bad_rows: str = "error"
+    partition_by: Sequence[str] = ()
+    compact_bytes: int | None = None
+    storage: Mapping[str, Any] = field(default_factory=dict)
+
+    def source(self) -> Source:
+        """Their rows.
+
+        Raises:
+            BindError: what was said of them does not fit.
+        """
+        self._check()
+        return FilesSource(self)
+
+    def sink(self) -> Sink:
+        """What writes parts.
+
+        Raises:
+            BindError: what was said of it does not fit.
+        """
+        self._check()
+        return FilesSink(self)
+
+    def formats(self, system: pafs.FileSystem) -> Format:
+        """What reads such files."""
+        if self.format == "parquet":
+            return ParquetFiles(system)
+        keeps_bad = self.bad_rows == "aside"
+        if self.format == "json":
+            return TextFiles(system, JsonRows(keeps_bad=keeps_bad))
+        names = None if self.header else list(parse_ddl(str(self.schema)).names)
+        rows = CsvRows(self.delimiter, names, self.encoding, keeps_bad=keeps_bad)
+        return TextFiles(system, rows)
+
+    def _check(self) -> None:
+        choices = {
+            "format": tuple(SUFFIXES),
+            "order": ("name", "time"),
+            "bad_rows": ("error", "aside"),
+        }
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise _bad_option(name, getattr(self, name), f"one of {', '.join(known)}")
+        for name in ("batch_rows", "batch_bytes", "compact_bytes"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or int(value) < 1):
+                raise _bad_option(name, value, "a whole number from 1 on")
+        if len(self.delimiter) != 1:
+            raise _bad_option("delimiter", self.delimiter, "one character, such as ;")
+        if isinstance(self.partition_by, str):
+            raise _bad_option("partition_by", self.partition_by, f"a list: [{self.partition_by!r}]")
+        if not self.header and self.format == "csv" and self.schema is None:
+            raise _bad_option("schema", None, "the columns in their order: no header names them")
+        try:
+            "".encode(self.encoding)
+        except LookupError:
+            raise _bad_option("encoding", self.encoding, "one that Python knows") from None
+
+
+def _bad_option(name: str, value: object, wanted: str) -> BindError:
+    return BindError(
+        "bad-files-option", f"{name} of files is {value!r}", hint=f"it must be {wanted}"
+    )

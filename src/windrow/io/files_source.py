@@ -1,0 +1,261 @@
+"""Files as a source: what is in a folder, and what comes, in a stated order, cut into ranges.
+
+There is one partition. An offset says itself what the range that ends there reads, so that the range is
+the same whatever has come since:
+
+    {"number": 7,                                   the ranges until here
+     "files": [["a.csv", 900, 17.., 400, 900, 900],   what range 7 reads: name, size, time, from, to, length
+               ["b.csv", 500, 18.., 0, 120, 500]],
+     "recent": [["a.csv", 900, 17..], ..],          the files read last, to see that none has changed
+     "floor": ["0.csv"], "below": 12}               and 12 more, none of which comes behind this one
+
+A file that was read, or partly, must stay as it is. In the folder of a files sink the parts of committed
+epochs are read, in the order of their epochs, and nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from windrow.errors import DataError, InternalError
+from windrow.io.data_files import changed, first_line, unreadable
+from windrow.io.ddl import parse_ddl
+from windrow.io.file_formats import DataFile
+from windrow.io.file_listing import Listing
+from windrow.io.file_systems import located, on_files
+from windrow.io.protocol import FEW_ROWS, Aside, Json, Offsets, Source
+from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
+
+if TYPE_CHECKING:
+    from windrow.io.files import Files
+
+MOST_RECENT = 500
+"""Files that an offset tells of."""
+
+LONGEST_PAUSE_S = 0.2
+"""Between two looks into a folder; a tenth of the time is spent on them at most, or this is the pause."""
+
+_ALL = "0"
+_NOTHING: dict[str, Any] = {"number": 0, "files": [], "recent": [], "floor": None, "below": 0}
+
+
+class FilesSource(Source):
+    """The rows of files, those that come later too."""
+
+    def __init__(self, about: Files) -> None:
+        self._about = about
+        self._system, root = located(about.path, about.storage)
+        self._listing = Listing(self._system, root, about.format)
+        self._formats = about.formats(self._system)
+        self._columns: pa.Schema | None = None
+        self._aside: list[Aside] = []
+        self._known: dict[str, tuple[int, int]] = {}
+        self._known_at: Json = None
+        self._knows_all = False
+        self._backlog: list[DataFile] = []
+        self._looked = (0.0, 0.0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FilesSource, (self._about,)
+
+    def columns(self) -> pa.Schema:
+        """As they are stated, as the sink has said that wrote them, or as the first file has them."""
+        if self._columns is None:
+            with on_files(self._about.path, "be read"):
+                self._columns = self._found_columns()
+        return self._columns
+
+    def start(self) -> Offsets:
+        """Before the first file."""
+        return {_ALL: dict(_NOTHING)}
+
+    def latest(self, since: Offsets, most_rows: int = FEW_ROWS) -> Offsets:
+        """The rest of the file that was read last, then files that are new."""
+        before = since[_ALL]
+        most = min(most_rows, self._about.batch_rows or most_rows)
+        room, files = self._about.batch_bytes, []
+        with on_files(self._about.path, "be read"):
+            for file, start in self._next(before):
+                try:
+                    length = self._formats.length(file)
+                    end, rows = (start, 0)
+                    if start < length:
+                        end, rows = self._formats.cut(file, start, most, room)
+                except FileNotFoundError as error:
+                    raise _gone(file.path) from error
+                files.append([file.name, file.size, file.time_ns, start, end, length])
+                if end < length:
+                    break
+                most -= rows
+                room -= max(1, file.size * (end - start) // max(1, length))
+                if most <= 0 or room <= 0:
+                    break
+        if not files:
+            return since
+        return {_ALL: self._reached(before, files)}
+
+    def read(self, partition: str, start: Json | None, end: Json) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """What the end says."""
+        if (start or _NOTHING)["number"] + 1 != end["number"]:
+            raise InternalError(
+                "ranges-apart",
+                "a range of files ends elsewhere than where the next one begins",
+                reason=f"it was asked for from {(start or _NOTHING)['number']} to {end['number']}",
+            )
+        columns = self.columns()
+        for name, size, time_ns, first, last, _ in end["files"]:
+            if first == last:
+                continue
+            for is_again in (False, True):
+                try:
+                    with on_files(self._about.path, "be read", FileNotFoundError):
+                        file = self._listing.find(name, size, time_ns, is_again=is_again)
+                        batches = list(self._formats.read(file, first, last, columns))
+                except FileNotFoundError as error:
+                    if is_again:
+                        raise _gone(name) from error
+                else:
+                    break
+            yield from batches
+            self._aside += [
+                Aside(_ALL, [name, place], why, content)
+                for place, why, content in self._formats.take_aside()
+            ]
+
+    def take_aside(self) -> Sequence[Aside]:
+        """The bad rows, where they are kept."""
+        found, self._aside = self._aside, []
+        return found
+
+    def close(self) -> None:
+        """Closes files, and forgets what is held of them."""
+        self._formats.close()
+
+    def _found_columns(self) -> pa.Schema:
+        if self._about.schema is not None:
+            return arrow_schema(parse_ddl(self._about.schema))
+        said = self._listing.said_columns()
+        if said is not None:
+            return arrow_schema(parse_ddl(said))
+        files = sorted(self._listing.files(), key=self._key)
+        if not files:
+            raise DataError(
+                "no-data-files",
+                f"there is no file at {self._about.path!r} that says what columns there will be",
+                reason=f"a path is one file, a folder with .{self._about.format} files, or a pattern",
+                hint='state the columns: schema="id BIGINT, ts TIMESTAMP"',
+            )
+        own = self._formats.columns(files[0])
+        try:
+            fields = [f for f in own if f.name not in files[0].values]
+        except UnicodeDecodeError as error:  # names in another encoding
+            raise unreadable(files[0].path, first_line(error)) from error
+        named = [pa.field(name, pa.string()) for name in files[0].values]
+        return arrow_schema(spark_schema(pa.schema([*fields, *named])))
+
+    def _key(self, file: DataFile) -> list[Json]:
+        return self._key_of(file.name, file.time_ns)
+
+    def _key_of(self, name: str, time_ns: int) -> list[Json]:
+        return [time_ns, name] if self._about.order == "time" else [name]
+
+    def _next(self, before: Json) -> Iterator[tuple[DataFile, int]]:
+        """What to read behind an offset: a file, and from where."""
+        if self._known_at != before:
+            self._known = {name: (size, at) for name, size, at in before["recent"]}
+            self._known_at, self._backlog = before, []
+            self._knows_all = before["floor"] is None
+        if before["files"]:
+            name, size, time_ns, _, end, length = before["files"][-1]
+            if end < length:
+                yield self._find(name, size, time_ns), end
+        if not self._backlog:
+            self._backlog = self._look(before)
+        for file in list(self._backlog):
+            yield file, 0
+
+    def _find(self, name: str, size: int, time_ns: int) -> DataFile:
+        try:
+            return self._listing.find(name, size, time_ns)
+        except FileNotFoundError as error:
+            raise _gone(name) from error
+
+    def _look(self, before: Json) -> list[DataFile]:
+        """The files that are new, in order."""
+        looked, took = self._looked
+        time.sleep(max(0.0, min(looked + 10 * took - time.monotonic(), LONGEST_PAUSE_S)))
+        began = time.monotonic()
+        files = self._listing.files()
+        self._looked = (time.monotonic(), time.monotonic() - began)
+        floor, newest = before["floor"], max(map(self._recent_key, before["recent"]), default=None)
+        below, new, old = [], [], 0
+        for file in files:
+            known = self._known.get(file.name)
+            old += floor is not None and self._key(file) <= floor
+            if known is not None:
+                if known != (file.size, file.time_ns):
+                    raise changed(file.path, known[0], file.size)
+            elif floor is not None and self._key(file) <= floor:
+                below.append(file)
+            else:
+                new.append(file)
+        # Which files were read long ago, a process that has begun since does not know, but how many.
+        if below and (self._knows_all or old > before["below"]):
+            raise self._out_of_order(below[-1], floor[-1])
+        self._known.update((file.name, (file.size, file.time_ns)) for file in below)
+        self._knows_all = True
+        new.sort(key=self._key)
+        if (
+            new
+            and newest is not None
+            and self._about.order == "name"
+            and self._key(new[0]) < newest
+        ):
+            raise self._out_of_order(new[0], newest[-1])
+        return new
+
+    def _recent_key(self, recent: Json) -> list[Json]:
+        name, _, time_ns = recent
+        return self._key_of(name, time_ns)
+
+    def _reached(self, before: Json, files: list[Json]) -> Json:
+        """The offset behind what is to be read."""
+        begun = [own[:3] for own in files if own[3] == 0]
+        begun = [own for own in begun if own[0] not in self._known]
+        self._known.update((name, (size, at)) for name, size, at in begun)
+        self._backlog = self._backlog[len(begun) :]
+        recent = [*before["recent"], *begun]
+        floor, below = before["floor"], before["below"]
+        if len(recent) > MOST_RECENT:
+            recent.sort(key=self._recent_key)
+            gone, recent = recent[:-MOST_RECENT], recent[-MOST_RECENT:]
+            keys = [*([floor] if floor else []), *map(self._recent_key, gone)]
+            floor, below = max(keys), below + len(gone)
+        end = {"number": before["number"] + 1, "files": files, "recent": recent}
+        end |= {"floor": floor, "below": below}
+        self._known_at = end
+        return end
+
+    def _out_of_order(self, file: DataFile, newest: str) -> DataError:
+        return DataError(
+            "file-out-of-order",
+            f"{file.path!r} has come, and sorts before {newest!r}, which was read",
+            reason="rows that were read are not read again, and rows that come in between would be"
+            " read in another order after a restart",
+            hint='give new files names that sort behind the others, or take order="time"'
+            if self._about.order == "name"
+            else "let new files have a time of modification behind the others'",
+        )
+
+
+def _gone(path: str) -> DataError:
+    return DataError(
+        "file-gone",
+        f"{path!r} is gone, and is not read to its end",
+        reason="what was read and is not in a checkpoint yet may have to be read again",
+        hint="put it back; remove files some time after they were read",
+    )

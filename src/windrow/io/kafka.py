@@ -1,0 +1,90 @@
+"""Topics of Kafka as streams, and as places for answers.
+
+windrow.kafka("orders", servers="localhost:9092", schema="id BIGINT, store STRING, ts TIMESTAMP")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from windrow.errors import BindError
+from windrow.io.protocol import Connector, Sink, Source
+
+FORMATS = ("json", "avro", "raw", "debezium")
+CHANGES = ("upsert", "debezium", "rows")
+ADDED = ("_key", "_key_bytes", "_headers", "_partition", "_offset", "_timestamp")
+TOMBSTONES = ("aside", "skip", "null")
+
+
+@dataclass(frozen=True)
+class Kafka(Connector):
+    """A topic, read as a stream or written an answer to.
+
+    Args:
+        topic: its name.
+        servers: where brokers are, `host:port`, several with commas.
+        format: how values are written: "json", "avro", "raw" or, to read changes, "debezium".
+        schema: the columns of values, as Spark's DDL; Avro has its own.
+        start: where a stream begins: "earliest", "latest", or an instant in ISO 8601.
+        with_columns: what else becomes a column: _key, _key_bytes, _headers, _partition, _offset,
+            _timestamp.
+        timestamps: how JSON has TIMESTAMPs: "iso", or numbers of "s", "ms", "us", "ns" since 1970.
+        tombstones: what becomes of messages without a value: "aside", "skip" or "null".
+        group: a consumer group that is told how far the stream was read, for those who watch its lag.
+        avro_schema: the schema that values were written with, as JSON, where no registry knows.
+        registry: the address of a schema registry, for Avro.
+        keys: columns of an answer that make the key of a message; else those of its GROUP BY.
+        changes: how a changelog is written: "upsert", "debezium" or "rows".
+        compression: of what is written.
+        transaction_timeout: how long an epoch may be open before the broker gives it up.
+        settings: of the client, by librdkafka's names: security, and whatever else.
+    """
+
+    name: ClassVar[str] = "kafka"
+
+    topic: str
+    servers: str = "localhost:9092"
+    format: str = "json"
+    schema: str = ""
+    start: str = "earliest"
+    with_columns: Sequence[str] = ()
+    timestamps: str = "iso"
+    tombstones: str = ""
+    group: str = ""
+    avro_schema: str = ""
+    registry: str = ""
+    keys: Sequence[str] = ()
+    changes: str = "upsert"
+    compression: str = "lz4"
+    transaction_timeout: str = "1 minute"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def source(self) -> Source:
+        """The messages as rows."""
+        from windrow.io.kafka_source import KafkaSource  # noqa: PLC0415
+
+        one_of("format", self.format, FORMATS)
+        one_of("tombstones", self.tombstones or TOMBSTONES[0], TOMBSTONES)
+        for column in self.with_columns:
+            one_of("with_columns", column, ADDED)
+        return KafkaSource(self)
+
+    def sink(self) -> Sink:
+        """Rows as messages, a transaction per epoch."""
+        from windrow.io.kafka_sink import KafkaSink  # noqa: PLC0415
+
+        one_of("format", self.format, ("json",))
+        one_of("changes", self.changes, CHANGES)
+        return KafkaSink(self)
+
+
+def one_of(option: str, given: str, known: Sequence[str]) -> None:
+    """Refuses a word that an option does not know."""
+    if given not in known:
+        raise BindError(
+            "bad-kafka-option",
+            f"{option} of kafka does not know {given!r}",
+            hint=f"one of {', '.join(known)}",
+        )

@@ -1,0 +1,186 @@
+"""Messages as rows: values by their format, and what else a message has in columns beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from windrow.errors import BindError
+from windrow.io.ddl import parse_ddl
+from windrow.io.formats.decoded import Decoded, Decoder
+from windrow.io.kafka_client import confluent_kafka
+from windrow.io.protocol import Aside
+from windrow.operators.columns.arrow_types import arrow_schema
+
+if TYPE_CHECKING:
+    from windrow.io.kafka import Kafka
+
+_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_ADDED = {
+    "_key": pa.string(),
+    "_key_bytes": pa.binary(),
+    "_headers": _HEADERS,
+    "_partition": pa.int32(),
+    "_offset": pa.int64(),
+    "_timestamp": pa.timestamp("us", "UTC"),
+}
+_NOT_ROWS = {"json": "aside", "avro": "aside", "raw": "null", "debezium": "skip"}
+
+
+class MessageRows:
+    """Makes rows of messages, and keeps aside what is none.
+
+    Attributes:
+        columns: those of the rows.
+    """
+
+    def __init__(self, about: Kafka) -> None:
+        self._about = about
+        self._decoder = _decoder(about)
+        self._tombstones = about.tombstones or _NOT_ROWS[about.format]
+        self._aside: list[Aside] = []
+        taken = set(self._decoder.columns.names) & set(about.with_columns)
+        if taken:
+            raise BindError(
+                "bad-kafka-option",
+                f"with_columns names {', '.join(sorted(taken))}, which values have already",
+                hint="leave it out of one of the two",
+            )
+        added = [(name, _ADDED[name]) for name in about.with_columns]
+        self.columns = pa.schema([*self._decoder.columns, *added])
+
+    def take_aside(self) -> Sequence[Aside]:
+        """What was no row since this was last asked."""
+        aside, self._aside = self._aside, []
+        return aside
+
+    def of(self, messages: Sequence[Any]) -> pa.RecordBatch:
+        """The rows of messages of one partition."""
+        values = list(map(confluent_kafka().Message.value, messages))
+        numbers = None
+        if None in values and self._about.format != "raw":
+            numbers = np.array([n for n, own in enumerate(values) if own is not None], np.int64)
+            found = self._decoder.decode([own for own in values if own is not None])
+            found = Decoded(
+                found.rows,
+                numbers[found.messages],
+                [(int(numbers[number]), why) for number, why in found.bad],
+            )
+            found = self._with_tombstones(found, values)
+        elif values:
+            found = self._decoder.decode(values)
+        else:
+            found = Decoded(pa.RecordBatch.from_pylist([], schema=self._decoder.columns), _none())
+        if "_key" in self._about.with_columns:
+            found = _with_texts_as_keys(found, messages)
+        self._aside += [
+            Aside(str(messages[number].partition()), messages[number].offset(), why,
+                  messages[number].value() or b"")
+            for number, why in sorted(found.bad)
+        ]  # fmt: skip
+        if not self._about.with_columns:
+            return found.rows
+        return self._with_columns(found, messages)
+
+    def _with_tombstones(self, found: Decoded, values: Sequence[bytes | None]) -> Decoded:
+        """What becomes of messages without a value."""
+        empty = np.array([n for n, own in enumerate(values) if own is None], np.int64)
+        if self._tombstones == "skip":
+            return found
+        if self._tombstones == "aside":
+            why = "it has no value: a tombstone, which says that a key is gone"
+            return Decoded(
+                found.rows, found.messages, [*found.bad, *((int(n), why) for n in empty)]
+            )
+        columns = self._decoder.columns
+        nulls = pa.RecordBatch.from_arrays(
+            [pa.nulls(len(empty), own.type) for own in columns], schema=columns
+        )
+        numbers = np.concatenate([found.messages, empty])
+        order = np.argsort(numbers, kind="stable")
+        rows = pa.concat_batches([found.rows, nulls]).take(pa.array(order))
+        return Decoded(rows, numbers[order], found.bad)
+
+    def _with_columns(self, found: Decoded, messages: Sequence[Any]) -> pa.RecordBatch:
+        message = confluent_kafka().Message
+        numbers = pa.array(found.messages)
+        arrays = list(found.rows.columns)
+        for name in self._about.with_columns:
+            if name in {"_key", "_key_bytes"}:
+                keys = pa.array(list(map(message.key, messages)), pa.binary())
+                arrays.append(keys.take(numbers).cast(_ADDED[name]))
+            elif name == "_headers":
+                told = [own.headers() for own in messages]
+                listed = [
+                    None if own is None else [{"key": key, "value": value} for key, value in own]
+                    for own in told
+                ]
+                arrays.append(pa.array(listed, _HEADERS).take(numbers))
+            elif name == "_timestamp":
+                kinds = [own.timestamp() for own in messages]
+                stamps = pa.array([at if kind else None for kind, at in kinds], pa.int64())
+                instants = stamps.cast(pa.timestamp("ms", "UTC")).cast(_ADDED[name])
+                arrays.append(instants.take(numbers))
+            else:
+                asked = message.partition if name == "_partition" else message.offset
+                arrays.append(pa.array(list(map(asked, messages)), _ADDED[name]).take(numbers))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.columns)
+
+
+def _with_texts_as_keys(found: Decoded, messages: Sequence[Any]) -> Decoded:
+    """The rows whose keys are texts; of the others it is said that theirs are none."""
+    keys = list(map(confluent_kafka().Message.key, messages))
+    bad = {n for n, key in enumerate(keys) if key is not None and not _is_text(key)}
+    if not bad:
+        return found
+    is_good = ~np.isin(found.messages, list(bad))
+    known = {number for number, _ in found.bad}
+    why = "its key is no text in UTF-8"
+    return Decoded(
+        found.rows.filter(pa.array(is_good)),
+        found.messages[is_good],
+        [*found.bad, *((number, why) for number in bad - known)],
+    )
+
+
+def _is_text(key: bytes) -> bool:
+    try:
+        key.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _none() -> Any:
+    return np.empty(0, np.int64)
+
+
+def _decoder(about: Kafka) -> Decoder:
+    """What reads the values of a topic."""
+    if about.format == "raw":
+        from windrow.io.formats.raw_values import RawValues  # noqa: PLC0415
+
+        return RawValues()
+    if about.format == "avro":
+        from windrow.io.formats.avro_values import AvroValues  # noqa: PLC0415
+
+        columns = arrow_schema(parse_ddl(about.schema)) if about.schema else None
+        return AvroValues(columns, about.avro_schema, about.registry, f"{about.topic}-value")
+    if not about.schema:
+        raise BindError(
+            "no-schema",
+            f"nothing says which columns the messages of {about.topic!r} have",
+            reason="JSON does not tell types",
+            hint="schema='id BIGINT, store STRING, ts TIMESTAMP'",
+        )
+    columns = arrow_schema(parse_ddl(about.schema))
+    if about.format == "debezium":
+        from windrow.io.formats.debezium import DebeziumValues  # noqa: PLC0415
+
+        return DebeziumValues(columns, about.timestamps)
+    from windrow.io.formats.json_values import JsonValues  # noqa: PLC0415
+
+    return JsonValues(columns, about.timestamps)

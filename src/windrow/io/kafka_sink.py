@@ -1,0 +1,313 @@
+"""An answer in a topic: a transaction per epoch, which holds the epoch's number too.
+
+    begin     produce row, row, row ..     commit offset n of the group windrow-<run>     commit
+    |<-------------------- one transaction: all of it is seen, or nothing ----------------->|
+
+The offset that the group of the run has committed, at partition 0 of the topic, is no place in the topic:
+it is the number of the last epoch. After a crash `open` makes the broker end what the process before has
+left open (its transactional name is the run's, and a newer producer of that name fences the older one),
+and then reads the number.
+
+Rows are held here until their epoch is committed: where the broker gives a transaction up, they are
+produced again in another. Where rows are written in another process (a task of Spark's), which has opened
+nothing, they travel with what `write` returns.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from windrow.errors import DataError, InternalError, ResourceError
+from windrow.io.kafka_client import ANSWER_S, away, client_settings, confluent_kafka, in_our_words
+from windrow.io.kafka_messages import AnswerMessages, Texts
+from windrow.io.protocol import NO_EPOCH, Answer, Json, Sink, Unavailable
+from windrow.plan.units import to_ticks
+
+if TYPE_CHECKING:
+    from windrow.io.kafka import Kafka
+
+
+PARTING_S = 5.0
+"""How long a call of the client may take beyond what it was given. Some never come back: librdkafka 2.16
+may wait for ever to send offsets to a broker that was killed and is there again."""
+
+
+class KafkaSink(Sink):
+    """A topic that an answer is written to."""
+
+    writes_anywhere = False  # a transaction is of one process
+
+    def __init__(self, about: Kafka) -> None:
+        self._about = about
+        self._timeout_s = to_ticks(about.transaction_timeout, "timestamp") / 1_000_000
+        self._messages: AnswerMessages | None = None
+        self._name = ""
+        self._producer: Any = None
+        self._group: Any = None
+        self._held: tuple[int, Texts | None, Texts] | None = None
+        self._committed = NO_EPOCH
+        self._is_begun = self._is_numbered = self._must_abort = False
+        self._begun_at = 0.0
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Elsewhere nothing is open: rows that are written there are given back.
+        return KafkaSink, (self._about,)
+
+    def open(self, run: str, answer: Answer) -> int:
+        """Ends what a process before has left open, and reads the last epoch."""
+        about = self._about
+        self._messages = AnswerMessages(answer, about.keys, about.changes, about.topic)
+        self._name = f"windrow-{run or uuid.uuid4().hex}"
+        self._connect()
+        return self._committed
+
+    def write(self, epoch: int, batches: Iterable[pa.RecordBatch]) -> Json:
+        """Produces rows in a transaction that is open until its epoch is committed."""
+        if self._producer is None:
+            self._held = None
+            return _staged(list(batches))
+        if self._is_begun:
+            self._abort()
+        self._hold(epoch, list(batches))
+        self._produce()
+        return None
+
+    def commit(self, epoch: int, written: Sequence[Json]) -> None:
+        """Ends the transaction, with the number of the epoch in it."""
+        if epoch <= self._committed:
+            return
+        kafka = confluent_kafka()
+        if self._held is None or self._held[0] != epoch:
+            if self._is_begun:
+                self._abort()
+            self._hold(epoch, [batch for own in written for batch in _unstaged(epoch, own)])
+        if self._producer is None:
+            self._connect()
+            if epoch <= self._committed:
+                return
+        if self._must_abort:
+            self._abort()
+        if not self._is_begun:
+            self._produce()
+        place = kafka.TopicPartition(self._about.topic, 0, epoch)
+        if not self._is_numbered:
+            group = self._group.consumer_group_metadata()
+            self._outside(
+                lambda: self._producer.send_offsets_to_transaction([place], group, ANSWER_S)
+            )
+            self._is_numbered = True
+        self._outside(lambda: self._producer.commit_transaction(ANSWER_S))
+        self._is_begun = self._is_numbered = False
+        self._committed, self._held = epoch, None
+
+    def close(self) -> None:
+        """Lets go of the broker; a transaction that is open is given up."""
+        try:
+            if self._is_begun:
+                self._abort()
+        except (Unavailable, ResourceError):
+            pass  # the broker gives it up by itself
+        finally:
+            self._disconnect()
+
+    def _hold(self, epoch: int, batches: list[pa.RecordBatch]) -> None:
+        if self._messages is None:
+            raise InternalError("sink-not-open", "rows were written to a sink that is not open")
+        self._held = (epoch, *(self._messages.of(batches) if batches else (None, [])))
+
+    def _connect(self) -> None:
+        """Takes the run's name over from whoever has it, and looks what is committed."""
+        kafka = confluent_kafka()
+        about = self._about
+        self._disconnect()
+        settings = client_settings(about.servers, about.settings)
+        try:
+            self._producer = kafka.Producer(
+                {
+                    "linger.ms": 5,
+                    "compression.type": about.compression,
+                    "partitioner": "murmur2_random",  # as Java's clients
+                    "queue.buffering.max.messages": 0,
+                    "queue.buffering.max.kbytes": 2_097_151,
+                    "retry.backoff.ms": 5,  # for the transaction before, which ends in milliseconds
+                    **settings,
+                    "transactional.id": self._name,
+                    "transaction.timeout.ms": round(self._timeout_s * 1000),
+                }
+            )
+            told = self._producer.list_topics(about.topic, timeout=ANSWER_S).topics[about.topic]
+            _raise_if(told.error)
+            self._producer.init_transactions(ANSWER_S)
+            self._group = kafka.Consumer(
+                {
+                    **settings,
+                    "group.id": self._name,
+                    "isolation.level": "read_committed",  # waits for what is not decided yet
+                    "enable.auto.commit": False,
+                }
+            )
+            place = kafka.TopicPartition(about.topic, 0)
+            (found,) = self._group.committed([place], ANSWER_S)
+            _raise_if(found.error)
+        except kafka.KafkaException as error:
+            self._disconnect()
+            raise in_our_words(error.args[0], about.servers, about.topic) from error
+        self._committed = found.offset if found.offset >= 0 else NO_EPOCH
+
+    def _disconnect(self) -> None:
+        if self._group is not None:
+            self._group.close()
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """Leaves the clients to themselves."""
+        self._producer = self._group = None
+        self._is_begun = self._is_numbered = self._must_abort = False
+
+    def _produce(self) -> None:
+        """Begins a transaction with the rows that are held."""
+        if self._must_abort:
+            self._abort()
+        assert self._held is not None
+        _, keys, values = self._held
+        kafka = confluent_kafka()
+        try:
+            self._producer.begin_transaction()
+            self._is_begun, self._begun_at = True, time.monotonic()
+            _produce_all(self._producer, self._about.topic, keys, values)
+        except kafka.KafkaException as error:
+            raise self._judged(error.args[0]) from error
+
+    def _abort(self) -> None:
+        """Gives the open transaction up; nobody will see its rows."""
+        self._must_abort = True
+        self._outside(lambda: self._producer.abort_transaction(ANSWER_S))
+        self._is_begun = self._is_numbered = self._must_abort = False
+
+    def _outside(self, call: Callable[[], object]) -> None:
+        """Calls the producer; what it says of a transaction decides how it goes on when tried again."""
+        kafka = confluent_kafka()
+        try:
+            is_back = _returns(call, ANSWER_S + PARTING_S)
+        except kafka.KafkaException as error:
+            raise self._judged(error.args[0]) from error
+        if not is_back:
+            # A newer producer of the name fences it, whatever it still does.
+            self._abandon()
+            raise away(self._about.servers, "the client has not come back from a call")
+
+    def _judged(self, error: Any) -> Exception:
+        kafka = confluent_kafka()
+        about = self._about
+        if error.code() == kafka.KafkaError.MSG_SIZE_TOO_LARGE or "size too large" in error.str():
+            self._must_abort = True
+            return DataError(
+                "message-too-large",
+                f"a row of the answer is larger than {about.topic!r} takes",
+                reason=error.str(),
+                hint="raise max.message.bytes of the topic and message.max.bytes in settings, or"
+                " select less",
+            )
+        if error.fatal():
+            is_old = time.monotonic() - self._begun_at > self._timeout_s
+            self._disconnect()
+            if error.code() == kafka.KafkaError._FENCED and not is_old:
+                return ResourceError(
+                    "run-taken-over",
+                    f"another process writes to {about.topic!r} for the run of this checkpoint",
+                    reason=error.str(),
+                    hint="let one of them run: a copy of a checkpoint's folder is no run of its own",
+                )
+            return Unavailable(
+                "kafka-away",
+                f"Kafka at {about.servers} has given the transaction up",
+                reason=error.str(),
+                hint="raise transaction_timeout if checkpoints take that long",
+            )
+        if error.txn_requires_abort():
+            self._must_abort = True
+            return Unavailable(
+                "kafka-away",
+                f"Kafka at {about.servers} could not take an epoch, which is produced again",
+                reason=error.str(),
+                hint="look at the broker's log",
+            )
+        return in_our_words(error, about.servers, about.topic)
+
+
+def _returns(call: Callable[[], object], seconds: float) -> bool:
+    """Whether a call comes back in time; what it raises is raised."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001  # raised where it is waited for
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="windrow-kafka-call", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if raised:
+        raise raised[0]
+    return not thread.is_alive()
+
+
+def _raise_if(error: Any) -> None:
+    if error is not None:
+        raise confluent_kafka().KafkaException(error)
+
+
+def _produce_all(producer: Any, topic: str, keys: Texts | None, values: Texts) -> None:
+    """Hands messages to the client, one by one: it is what the client takes quickest."""
+    produce = producer.produce
+    if keys is None:
+        rest = iter(values)
+        for value in rest:
+            try:
+                produce(topic, value)
+            except BufferError:
+                _again(producer, topic, value, None)
+        return
+    for key, value in zip(keys, values, strict=True):
+        try:
+            produce(topic, value, key)
+        except BufferError:
+            _again(producer, topic, value, key)
+
+
+def _again(producer: Any, topic: str, value: bytes | None, key: bytes | None) -> None:
+    """Waits until the client has room."""
+    while True:
+        producer.poll(0.05)
+        try:
+            producer.produce(topic, value, key)
+        except BufferError:
+            continue
+        return
+
+
+def _staged(batches: list[pa.RecordBatch]) -> Json:
+    """Rows as text, for whoever commits them."""
+    if not batches:
+        return None
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return base64.b64encode(sink.getvalue()).decode()
+
+
+def _unstaged(epoch: int, text: Json) -> list[pa.RecordBatch]:
+    if text is None:
+        raise InternalError("rows-not-there", f"the rows of epoch {epoch} are not here")
+    with pa.ipc.open_stream(base64.b64decode(text)) as reader:
+        return list(reader)

@@ -1,0 +1,460 @@
+"""The messages of a topic as rows.
+
+A consumer reads ahead, and what it has fetched is held here until it was read and left behind:
+
+    partition 0    ....|== held ==|         begin: what lies before was left behind
+                       begin      next      next: the first offset that was not seen yet
+                                            is_at_end: nothing is behind it now
+
+`latest` says how far to read by what is held, so that nothing is asked of the broker between two
+batches. Where much is to be read, partitions are taken in proportion to what waits in them: they come
+to their ends together, and stay in step in event time.
+
+Offsets have gaps (compaction, markers of transactions): the end of a range is reached by a message at or
+behind it, or by the end of the partition. Only what was committed is read.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from windrow.errors import BindError, ResourceError
+from windrow.io.kafka_client import (
+    ANSWER_S,
+    away,
+    client_settings,
+    confluent_kafka,
+    in_our_words,
+)
+from windrow.io.kafka_rows import MessageRows
+from windrow.io.protocol import FEW_ROWS, Aside, Json, Offsets, Source
+
+if TYPE_CHECKING:
+    from windrow.io.kafka import Kafka
+
+WAIT_S = 0.01
+"""How long `latest` waits for a message where all were read."""
+
+DISCOVER_S = 2.0
+"""How often it looks for new partitions."""
+
+ONCE = 50_000
+"""Messages taken from the client at a time."""
+
+MOST_HELD = 500_000
+"""Messages of a partition that are held, before it is not fetched for a while."""
+
+CHUNK = 65_536
+"""Messages that make a batch."""
+
+
+@dataclass
+class Held:
+    """What was fetched of a partition, and not left behind yet."""
+
+    begin: int
+    next: int
+    is_at_end: bool = False
+    is_paused: bool = False
+    count: int = 0
+    runs: deque[list[Any]] = field(default_factory=deque)
+
+
+class KafkaSource(Source):
+    """A topic that is read."""
+
+    def __init__(self, about: Kafka) -> None:
+        self._about = about
+        if about.start not in {"earliest", "latest"}:
+            _millis(about.start)
+        self._rows = MessageRows(about)
+        self._lock = threading.RLock()
+        self._consumer: Any = None
+        self._committer: Any = None
+        self._admin: Any = None
+        self._held: dict[int, Held] = {}
+        self._has_read = False
+        self._looked = 0.0
+        self._is_down = False
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return KafkaSource, (self._about,)
+
+    def columns(self) -> pa.Schema:
+        """As they were stated, and what is added to them."""
+        return self._rows.columns
+
+    def start(self) -> Offsets:
+        """The first messages, those to come, or those from an instant on."""
+        spec = confluent_kafka().admin.OffsetSpec
+        with self._lock:
+            where = self._about.start
+            if where == "earliest":
+                return _texts(self._asked(spec.earliest()))
+            ends = self._asked(spec.latest())
+            if where == "latest":
+                return _texts(ends)
+            found = self._asked(spec.for_timestamp(_millis(where)))
+            return _texts({own: at if at >= 0 else ends[own] for own, at in found.items()})
+
+    def latest(self, since: Offsets, most_rows: int = FEW_ROWS) -> Offsets:
+        """As far as messages were fetched; what the broker says, where nothing is read here."""
+        with self._lock:
+            if not self._has_read:
+                return self._told(since, most_rows)
+            self._follow(since)
+            if not self._await_any():
+                return since
+            wanted = {own: _number(since.get(str(own))) for own in self._held}
+            backlog = {own: max(0, self._known_end(own) - at) for own, at in wanted.items()}
+            ends = {own: held.next for own, held in self._held.items()}
+            if sum(backlog.values()) > most_rows:
+                shares = _shares(backlog, most_rows)
+                wanted = {own: at + shares[own] for own, at in wanted.items()}
+                self._await_shares(wanted)
+                ends = {own: min(held.next, wanted[own]) for own, held in self._held.items()}
+            return {
+                **since,
+                **{
+                    str(own): end for own, end in ends.items() if end > _number(since.get(str(own)))
+                },
+            }
+
+    def read(self, partition: str, start: Json | None, end: Json) -> Iterator[pa.RecordBatch]:
+        """The rows of messages between two offsets."""
+        own = int(partition)
+        with self._lock:
+            self._has_read = True
+            self._hold(own, None if start is None else int(start))
+            held = self._held[own]
+            self._await(lambda: held.next >= end)
+            messages = [
+                message for run in held.runs for message in _between(run, _number(start), int(end))
+            ]
+        for at in range(0, len(messages), CHUNK):
+            yield self._rows.of(messages[at : at + CHUNK])
+
+    def commit(self, offsets: Offsets) -> None:
+        """Tells the consumer group, if one was named, how far the stream was read."""
+        if not self._about.group:
+            return
+        kafka = confluent_kafka()
+        with self._lock:
+            if self._committer is None:
+                self._committer = kafka.Consumer(self._settings(self._about.group))
+            places = [
+                kafka.TopicPartition(self._about.topic, int(own), at) for own, at in offsets.items()
+            ]
+            # Nothing rests on it: where a run goes on is in its checkpoint.
+            self._committer.commit(offsets=places, asynchronous=True)
+
+    def take_aside(self) -> Sequence[Aside]:
+        """The messages that were no rows."""
+        return self._rows.take_aside()
+
+    def close(self) -> None:
+        """Lets go of the broker."""
+        with self._lock:
+            for client in (self._consumer, self._committer):
+                if client is not None:
+                    client.close()
+            self._consumer = self._committer = self._admin = None
+            self._held = {}
+            self._has_read = False
+
+    def _told(self, since: Offsets, most_rows: int) -> Offsets:
+        """How far to read by what the broker says of its ends."""
+        spec = confluent_kafka().admin.OffsetSpec
+        ends = self._asked(spec.latest())
+        at = {own: _number(since.get(str(own))) for own in ends}
+        backlog = {own: max(0, end - at[own]) for own, end in ends.items()}
+        if not any(backlog.values()):
+            time.sleep(WAIT_S)
+            return since
+        shares = _shares(backlog, most_rows)
+        return {
+            **since,
+            **{str(own): at[own] + share for own, share in shares.items() if share},
+        }
+
+    def _asked(self, spec: Any) -> dict[int, int]:
+        """An offset of each partition, asked for at once."""
+        kafka = confluent_kafka()
+        about = self._about
+        try:
+            if self._admin is None:
+                self._admin = kafka.admin.AdminClient(
+                    client_settings(about.servers, about.settings)
+                )
+            places = [
+                kafka.TopicPartition(about.topic, own) for own in self._partitions(self._admin)
+            ]
+            answers = self._admin.list_offsets(
+                dict.fromkeys(places, spec),
+                isolation_level=kafka.IsolationLevel.READ_COMMITTED,
+                request_timeout=ANSWER_S,
+            )
+            return {own.partition: got.result().offset for own, got in answers.items()}
+        except kafka.KafkaException as error:
+            raise in_our_words(error.args[0], about.servers, about.topic) from error
+
+    def _partitions(self, client: Any) -> list[int]:
+        """The partitions that the topic has now."""
+        kafka = confluent_kafka()
+        about = self._about
+        try:
+            told = client.list_topics(about.topic, timeout=ANSWER_S).topics[about.topic]
+        except kafka.KafkaException as error:
+            raise in_our_words(error.args[0], about.servers, about.topic) from error
+        if told.error is not None:
+            raise in_our_words(told.error, about.servers, about.topic)
+        return sorted(told.partitions)
+
+    def _follow(self, since: Offsets) -> None:
+        """Has all partitions fetched from where they were read to."""
+        now = time.monotonic()
+        known = {int(own) for own in since} | set(self._held)
+        if now - self._looked > DISCOVER_S:
+            known |= set(self._partitions(self._opened()))
+            self._looked = now
+        for own in known:
+            self._hold(own, since.get(str(own)))
+
+    def _hold(self, own: int, start: int | None) -> None:
+        """Has a partition fetched from an offset on, if it is not already, and forgets what is before."""
+        kafka = confluent_kafka()
+        consumer = self._opened()
+        at = _number(start)
+        held = self._held.get(own)
+        if held is not None and held.begin <= at <= held.next:
+            self._forget(own, held, at)
+            return
+        first = kafka.OFFSET_BEGINNING if start is None else at
+        place = kafka.TopicPartition(self._about.topic, own, first)
+        if held is not None:
+            consumer.incremental_unassign([place])
+        consumer.incremental_assign([place])
+        self._held[own] = Held(at, at)
+
+    def _forget(self, own: int, held: Held, at: int) -> None:
+        held.begin = at
+        runs = held.runs
+        while runs and runs[0][-1].offset() < at:
+            held.count -= len(runs.popleft())
+        if runs and runs[0][0].offset() < at:
+            first = runs[0]
+            runs[0] = first[bisect_left(first, at, key=_offset) :]
+            held.count -= len(first) - len(runs[0])
+        if held.is_paused and held.count < MOST_HELD // 2:
+            kafka = confluent_kafka()
+            self._consumer.resume([kafka.TopicPartition(self._about.topic, own)])
+            held.is_paused = False
+
+    def _await_any(self) -> bool:
+        """Fetches what is there; whether any message is held. None is, where all partitions are at their end."""
+        self._take(0)
+        if not any(held.count for held in self._held.values()):
+            if all(held.is_at_end for held in self._held.values()):
+                self._take(WAIT_S)
+                self._check_broker()
+            else:
+                self._await(
+                    lambda: (
+                        any(held.count for held in self._held.values())
+                        or all(held.is_at_end for held in self._held.values())
+                    )
+                )
+        return any(held.count for held in self._held.values())
+
+    def _await_shares(self, wanted: Mapping[int, int]) -> None:
+        self._await(
+            lambda: all(
+                held.next >= wanted[own] or held.is_at_end or held.is_paused
+                for own, held in self._held.items()
+            )
+        )
+
+    def _await(self, is_there: Any) -> None:
+        """Fetches until something is there; the broker may be silent for a while, not for long."""
+        silent_since = time.monotonic()
+        while not is_there():
+            if self._take(0.1):
+                silent_since = time.monotonic()
+                continue
+            self._check_broker()
+            if time.monotonic() - silent_since > ANSWER_S:
+                raise away(self._about.servers, f"no message came for {ANSWER_S:.0f} seconds")
+
+    def _take(self, wait_s: float) -> bool:
+        """Takes what the client has fetched; whether that was anything."""
+        consumer = self._opened()
+        first = consumer.poll(wait_s)
+        if first is None:
+            return False
+        messages = [first, *consumer.consume(ONCE, 0)]
+        kafka = confluent_kafka()
+        errors = [own for own in map(kafka.Message.error, messages) if own is not None]
+        if errors:
+            # What precedes an end is sorted before it.
+            for is_error, run in groupby(messages, lambda own: own.error() is not None):
+                if is_error:
+                    for told in run:
+                        self._note(told)
+                else:
+                    self._sort(list(run))
+        else:
+            self._sort(messages)
+        return True
+
+    def _sort(self, messages: list[Any]) -> None:
+        kafka = confluent_kafka()
+        for own, group in groupby(messages, kafka.Message.partition):
+            held = self._held.get(own)
+            if held is None:
+                continue
+            run = list(group)
+            if run[0].offset() < held.next:
+                run = run[bisect_left(run, held.next, key=_offset) :]
+                if not run:
+                    continue
+            held.runs.append(run)
+            held.count += len(run)
+            held.next = run[-1].offset() + 1
+            held.is_at_end = False
+            if held.count > MOST_HELD and not held.is_paused:
+                self._consumer.pause([kafka.TopicPartition(self._about.topic, own)])
+                held.is_paused = True
+
+    def _note(self, told: Any) -> None:
+        """What the client says in place of a message: the end of a partition, or what is wrong."""
+        kafka = confluent_kafka()
+        error, own = told.error(), told.partition()
+        if error.code() == kafka.KafkaError._PARTITION_EOF:
+            held = self._held.get(own)
+            if held is not None:
+                held.next = max(held.next, told.offset())
+                held.is_at_end = True
+            return
+        if error.code() in {
+            kafka.KafkaError._AUTO_OFFSET_RESET,
+            kafka.KafkaError.OFFSET_OUT_OF_RANGE,
+        }:
+            held = self._held.pop(own, None)
+            self._opened().incremental_unassign([kafka.TopicPartition(self._about.topic, own)])
+            raise ResourceError(
+                "offsets-gone",
+                f"partition {own} of {self._about.topic!r} has no offset"
+                f" {held.next if held else told.offset()} any more",
+                reason="the broker has deleted what was not read yet, or the topic was made anew",
+                hint="keep messages longer (retention.ms); or begin anew, without them, in an empty"
+                " checkpoint",
+            )
+        found = in_our_words(error, self._about.servers, self._about.topic)
+        raise found
+
+    def _known_end(self, own: int) -> int:
+        """The end of a partition as the newest fetch has told it."""
+        kafka = confluent_kafka()
+        held = self._held[own]
+        if held.is_at_end:
+            return held.next
+        told = self._consumer.get_watermark_offsets(
+            kafka.TopicPartition(self._about.topic, own), cached=True
+        )
+        return max(held.next, told[1] if told else 0)
+
+    def _check_broker(self) -> None:
+        """Raises `Unavailable` where the client has lost all brokers, and finds none now."""
+        if not self._is_down:
+            return
+        kafka = confluent_kafka()
+        try:
+            self._opened().list_topics(self._about.topic, timeout=2.0)
+        except kafka.KafkaException as error:
+            raise in_our_words(error.args[0], self._about.servers, self._about.topic) from error
+        self._is_down = False
+
+    def _opened(self) -> Any:
+        if self._consumer is None:
+            self._consumer = confluent_kafka().Consumer(
+                self._settings(self._about.group or "windrow")
+            )
+        return self._consumer
+
+    def _settings(self, group: str) -> dict[str, Any]:
+        return {
+            **client_settings(
+                self._about.servers,
+                {
+                    "isolation.level": "read_committed",
+                    "fetch.wait.max.ms": 100,
+                    "fetch.error.backoff.ms": 50,
+                    **self._about.settings,
+                },
+            ),
+            "group.id": group,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "error",
+            "allow.auto.create.topics": False,
+            "error_cb": self._on_error,
+        }
+
+    def _on_error(self, error: Any) -> None:
+        if error.code() == confluent_kafka().KafkaError._ALL_BROKERS_DOWN:
+            self._is_down = True
+
+
+def _offset(message: Any) -> int:
+    at: int = message.offset()
+    return at
+
+
+def _between(run: list[Any], start: int, end: int) -> list[Any]:
+    if start <= run[0].offset() and run[-1].offset() < end:
+        return run
+    return run[bisect_left(run, start, key=_offset) : bisect_left(run, end, key=_offset)]
+
+
+def _number(offset: Json | None) -> int:
+    return 0 if offset is None else int(offset)
+
+
+def _texts(offsets: Mapping[int, int]) -> dict[str, int]:
+    return {str(own): at for own, at in offsets.items()}
+
+
+def _shares(backlog: Mapping[int, int], most: int) -> dict[int, int]:
+    """How much of each is taken: all, or in proportion to what waits, and one at least.
+
+    Examples:
+        >>> _shares({0: 900, 1: 100, 2: 0}, 10)
+        {0: 9, 1: 1, 2: 0}
+    """
+    whole = sum(backlog.values())
+    if whole <= most:
+        return dict(backlog)
+    return {own: min(waits, max(1, waits * most // whole)) for own, waits in backlog.items()}
+
+
+def _millis(instant: str) -> int:
+    try:
+        found = datetime.fromisoformat(instant)
+    except ValueError as error:
+        raise BindError(
+            "bad-start",
+            f"start={instant!r} is no place in a topic",
+            hint="start='earliest', 'latest', or an instant: '2026-01-31T12:00:00Z'",
+        ) from error
+    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,0 +1,62 @@
+"""PostgreSQL, as users name it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from windrow.errors import BindError
+from windrow.io.postgres.sink import PostgresSink
+from windrow.io.postgres.table import PostgresTable, relation_of
+from windrow.io.protocol import Connector, Sink, Source
+
+MODES = ("current", "append")
+
+
+@dataclass(frozen=True)
+class Postgres(Connector):
+    """A table of PostgreSQL's: read as a table, or written to as a sink.
+
+    Args:
+        url: of the database, `postgresql://user@host:5432/database`; what it leaves out is as libpq has
+            it (`PGPASSWORD`, `~/.pgpass`).
+        table: the table, by its name as SQL reads it: `revenue`, `dashboards.revenue`.
+        query: in place of a table, what to read.
+        keys: of a sink, the columns that tell rows of the answer apart; left out, those of GROUP BY.
+        mode: of a sink, "current": the table is the answer; or "append": every change is appended,
+            with `_change_type` and `_event_time`.
+        refresh: of a table, the period after which it is read again: "5 minutes". Left out, it is read
+            once.
+    """
+
+    name: ClassVar[str] = "postgres"
+
+    url: str
+    table: str | None = None
+    query: str | None = None
+    keys: Sequence[str] | None = None
+    mode: str = "current"
+    refresh: str | None = None
+
+    def sink(self) -> Sink:
+        """What writes to the table."""
+        if self.table is None or self.query is not None or self.refresh is not None:
+            raise BindError(
+                "sink-table",
+                "an answer goes to a table, which has to be named, and nothing else",
+                reason="query= and refresh= say how a table is read",
+                hint="postgres(url, table='revenue')",
+            )
+        if self.mode not in MODES:
+            raise BindError(
+                "bad-mode",
+                f"{self.mode!r} is no mode of postgres",
+                hint='mode="current" keeps the table as the answer is; mode="append" adds every change',
+            )
+        keys = None if self.keys is None else tuple(self.keys)
+        return PostgresSink(self.url, self.table, keys, appends=self.mode == "append")
+
+    def table_source(self) -> Source:
+        """What reads the table or the query, whole."""
+        return PostgresTable(self.url, relation_of(self.table, self.query))

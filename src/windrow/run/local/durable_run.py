@@ -1,0 +1,380 @@
+"""A run in process that survives: it follows its sources, and writes its answer epoch by epoch.
+
+    epoch n    micro-batches until nothing more is there to read and there are rows to show,
+               until it has lasted long enough, or until it has many rows
+
+    1  sink.write(n)          rows that nobody sees yet
+    2  checkpoint n           offsets, state, and that the sink is to have n; durable
+    3  sink.commit(n)         all see them
+    4  source.commit(..)      what will not be asked for again
+
+While an epoch is finished, on a thread of its own, the next one is computed; no more than one is ever under
+way, and they are finished in order.
+
+Killed before 3, the run goes on from the checkpoint before n, and n is computed anew, cut otherwise
+perhaps; killed after 3, from checkpoint n. The sink decides: it has n or it has not. An epoch without rows
+is not told to the sink. A sink that does not remember its epochs is told first, and the checkpoint made
+after: it may get the last epoch a second time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from windrow.errors import PlanError, ResourceError
+from windrow.io.protocol import NO_EPOCH, Answer, Aside, Json
+from windrow.operators.columns.arrow_types import arrow_schema, arrow_type
+from windrow.physical.query import PhysicalQuery, Planner
+from windrow.run.course import Course
+from windrow.run.local.checkpoint import Checkpoint
+from windrow.run.local.checkpoint_store import CheckpointStore, Stored
+from windrow.run.local.execution import Execution
+from windrow.run.local.feeds import WallClock, system_clock
+from windrow.run.local.followed import FollowedSource, Place
+from windrow.run.local.letters import Letters
+from windrow.run.local.sources import NOTHING_NOW, Source
+from windrow.run.patience import Patience
+from windrow.run.progress import Progress, renderer
+
+MOST_ROWS = 1_000_000
+"""Rows of the answer, or of the streams, after which an epoch ends: they are held until it does."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An epoch that has been computed: its rows, where the query stood after it, what was laid aside."""
+
+    epoch: int
+    rows: list[pa.RecordBatch]
+    checkpoint: Checkpoint
+    places: Mapping[str, Place]
+    aside: Mapping[str, Sequence[Aside]]
+    late: Mapping[str, Sequence[pa.RecordBatch]]
+
+
+class DurableRun:
+    """A query whose answer goes to a sink, on a thread of its own.
+
+    Args:
+        begin: starts the query, from a checkpoint or from the beginning.
+        sources: its streams that are followed, by name.
+        course: where the answer goes, and how. An epoch that has rows ends as soon as there is nothing
+            more to read.
+        answer: what the sink is told of it.
+        store: where checkpoints are kept; None: nowhere, and nothing survives.
+        patience: what calls everything outside.
+        letters: where late rows go, and what is no row; None where they are counted alone.
+
+    Examples:
+        >>> run = session.run(
+        ...     query, to=windrow.files("out/"), checkpoint="state/"
+        ... )  # doctest: +SKIP
+        >>> run.wait()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[Checkpoint | None], Execution],
+        sources: Mapping[str, FollowedSource],
+        course: Course,
+        answer: Answer,
+        *,
+        store: CheckpointStore | None,
+        patience: Patience,
+        letters: Letters | None = None,
+    ) -> None:
+        self._sources = sources
+        self._sink = course.sink
+        self._store = store
+        self._epoch_s = course.epoch_s
+        self._letters = letters
+        self._patiently = patience
+        self._is_stopping = patience.is_stopped
+        self._failure: BaseException | None = None
+        self._epoch = self._written = self._confirmed = NO_EPOCH
+        self._aside = 0
+        self._execution = begin(self._found(answer))
+        self._thread = threading.Thread(target=self._run, name="windrow-run", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: object, __: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.stop()
+        else:
+            with suppress(Exception):  # what went wrong in the block is what is told
+                self.stop()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it goes on."""
+        return self._thread.is_alive()
+
+    @property
+    def progress(self) -> Progress:
+        """How far the query has come."""
+        return self._execution.progress
+
+    @property
+    def epoch(self) -> int:
+        """The last epoch that is finished; -1 for none."""
+        return self._confirmed
+
+    @property
+    def aside(self) -> int:
+        """How many things that could not be read as rows were kept aside, by this process."""
+        return self._aside
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Waits until the run has ended, or so long; whether it has.
+
+        Raises:
+            WindrowError: it has failed.
+        """
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            return False
+        if self._failure is not None:
+            raise self._failure
+        return True
+
+    def stop(self) -> None:
+        """Ends the run between two epochs, with what it has read, and waits for it.
+
+        Raises:
+            WindrowError: it has failed.
+        """
+        self._is_stopping.set()
+        self._execution.wake()
+        self.wait()
+
+    def _found(self, answer: Answer) -> Checkpoint | None:
+        """Where to go on; what is wrong with the sink or the checkpoint is said here, to the caller."""
+        name = self._store.run if self._store is not None else ""
+        committed: int | None = self._patiently(lambda: self._sink.open(name, answer))
+        if not self._sink.is_exactly_once:
+            committed = None
+        stored = self._store.read(committed) if self._store is not None else None
+        if stored is None:
+            for source in self._sources.values():
+                source.go_on_from(Place(self._patiently(source.outside.start)), 0)
+            return None
+        self._epoch = self._confirmed = stored.epoch
+        self._written = stored.written
+        for stream, place in stored.offsets.items():
+            rows = stored.checkpoint.positions[stream].rows
+            self._sources[stream].go_on_from(Place.from_json(place), rows)
+        if self._letters is not None:
+            self._letters.forget_after(stored.epoch)
+        return stored.checkpoint
+
+    def _run(self) -> None:
+        execution = self._execution
+        try:
+            with ThreadPoolExecutor(1, "windrow-epochs") as finisher:
+                if self._store is not None and self._epoch == NO_EPOCH:
+                    # Before anything is written: a first epoch that the sink does not get begins here.
+                    self._keep(self._ended([]))
+                previous: Future[None] | None = None
+                goes_on = True
+                while goes_on and not self._is_stopping.is_set():
+                    rows, goes_on = self._gathered()
+                    self._epoch += 1
+                    ended = self._ended(rows)
+                    if previous is not None:
+                        previous.result()
+                    previous = finisher.submit(self._finish, ended)
+                if previous is not None:
+                    previous.result()
+        except BaseException as error:  # noqa: BLE001  # it is raised where it is waited for
+            self._failure = error
+        finally:
+            execution.stop()
+            for close in (self._sink.close, *([self._store.close] if self._store else [])):
+                try:
+                    close()
+                except Exception as error:  # noqa: BLE001
+                    self._failure = self._failure or error
+
+    def _ended(self, rows: list[pa.RecordBatch]) -> Ended:
+        """An epoch that has come to its end, with the rest of its last micro-batch."""
+        rest, checkpoint = self._execution.settled()
+        places, aside = self._places(checkpoint)
+        self._aside += sum(map(len, aside.values()))
+        rows = [own for own in (*rows, *rest) if own.num_rows]
+        return Ended(self._epoch, rows, checkpoint, places, aside, self._execution.take_late())
+
+    def _gathered(self) -> tuple[list[pa.RecordBatch], bool]:
+        """The rows of an epoch but for the last ones, and whether the query goes on."""
+        execution = self._execution
+        rows: list[pa.RecordBatch] = []
+        out, before, until = 0, execution.progress.rows_in, None
+        while not self._is_stopping.is_set():
+            is_dry = self._is_dry()  # asked first: what has come since is still to be taken
+            batch = execution.next_now()
+            if batch is None:
+                return rows, False
+            now = time.monotonic()
+            if until is None and (batch is not NOTHING_NOW or execution.progress.rows_in > before):
+                until = now + self._epoch_s
+            if isinstance(batch, pa.RecordBatch):
+                rows.append(batch)
+                out += batch.num_rows
+            elif rows:
+                return rows, True
+            elif is_dry:
+                return rows, False
+            else:
+                left = None if until is None else until - now
+                if left is None or left > 0:
+                    self._wait(left)
+            is_over = until is not None and now >= until
+            if is_over or max(out, execution.progress.rows_in - before) >= MOST_ROWS:
+                return rows, True
+        return rows, False
+
+    def _wait(self, seconds: float | None) -> None:
+        execution = self._execution
+        if seconds is None:
+            execution.wait(self._is_stopping.is_set)
+            return
+        timer = threading.Timer(seconds, execution.wake)
+        timer.daemon = True
+        timer.start()
+        until = time.monotonic() + seconds
+        execution.wait(lambda: self._is_stopping.is_set() or time.monotonic() >= until)
+        timer.cancel()
+
+    def _is_dry(self) -> bool:
+        """Whether all sources have given what there was, and are to end there."""
+        return bool(self._sources) and all(own.is_dry for own in self._sources.values())
+
+    def _finish(self, ended: Ended) -> None:
+        epoch, rows, sink = ended.epoch, ended.rows, self._sink
+        written: list[Json] = []
+        if rows:
+            written.append(self._patiently(lambda: sink.write(epoch, rows)))
+            self._written = epoch
+        if rows and not sink.is_exactly_once:
+            self._patiently(lambda: sink.commit(epoch, written))
+        self._keep(ended)
+        if rows and sink.is_exactly_once:
+            self._patiently(lambda: sink.commit(epoch, written))
+        self._confirmed = epoch
+        for stream, place in ended.places.items():
+            outside = self._sources[stream].outside
+            self._patiently(lambda: outside.commit(place.taken))  # noqa: B023
+
+    def _keep(self, ended: Ended) -> None:
+        """Keeps where the query stood, and what it has laid aside, durably."""
+        if self._letters is not None:
+            self._letters.write(ended.epoch, ended.late, ended.aside)
+        if self._store is not None:
+            store = self._store
+            offsets = {stream: place.to_json() for stream, place in ended.places.items()}
+            stored = Stored(ended.epoch, self._written, offsets, ended.checkpoint)
+            self._patiently(lambda: store.write(stored, self._confirmed))
+
+    def _places(self, checkpoint: Checkpoint) -> tuple[dict[str, Place], dict[str, list[Aside]]]:
+        """How far each followed stream was taken, and what was aside in it since the last checkpoint."""
+        places, aside = {}, {}
+        for stream, source in self._sources.items():
+            position = checkpoint.positions[stream]
+            places[stream], aside[stream] = source.place(
+                position.rows, is_within=position.whole > 0
+            )
+        return places, aside
+
+
+def start(
+    query: PhysicalQuery,
+    data: Mapping[str, Source],
+    course: Course,
+    planner: Planner,
+    *,
+    progress: str,
+    clock: WallClock | None,
+) -> DurableRun:
+    """Starts a query in process whose answer goes to a sink.
+
+    Raises:
+        WindrowError: it cannot be started: the sink, the checkpoint or a stream does not fit.
+    """
+    shown = renderer(progress)
+    patience = Patience(course.patience_s, shown.warn)
+    streams = {scan.stream for scan in query.root.scans}
+    followed = {
+        name: own.anew(
+            patiently=patience, until_done=course.until_done, ends=course.checkpoint is None
+        )
+        for name, own in data.items()
+        if name in streams and isinstance(own, FollowedSource)
+    }
+    store = letters = None
+    if course.checkpoint is not None:
+        for name in streams - set(followed):
+            if not data[name].is_bounded:
+                raise not_replayable(name)
+    if query.options.on_late == "keep" and query.options.dead_letters is None:
+        raise PlanError(
+            "no-dead-letters",
+            'on_late="keep" says nothing about where late rows go',
+            reason="a run may last for ever, and they would be held as long",
+            hint="name a folder for them: dead_letters='late'",
+        )
+    if query.options.dead_letters is not None:
+        letters = Letters(query.options.dead_letters)
+    if course.checkpoint is not None:
+        store = CheckpointStore(course.checkpoint)
+
+    def begin(resume: Checkpoint | None) -> Execution:
+        return Execution(
+            query,
+            {**data, **followed},
+            resume=resume,
+            renderer=shown,
+            arrival_clock=clock or system_clock,
+            planner=planner,
+        )
+
+    answer = Answer(
+        arrow_schema(query.root.schema), query.is_changelog, query.keys, arrow_type(query.time_type)
+    )
+    try:
+        return DurableRun(
+            begin,
+            followed,
+            course,
+            answer,
+            store=store,
+            patience=patience,
+            letters=letters,
+        )
+    except BaseException:
+        if store is not None:
+            store.close()
+        raise
+
+
+def not_replayable(stream: str) -> ResourceError:
+    """The error of a stream that cannot be read again after a restart."""
+    return ResourceError(
+        "not-replayable",
+        f"{stream} cannot be read on from where a checkpoint was made",
+        reason="an iterator is read once, and what it has given is gone with the process",
+        hint="give a source that can be read again: windrow.files(..), windrow.kafka(..), or a table;"
+        " or leave checkpoint out",
+    )

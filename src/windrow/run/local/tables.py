@@ -1,0 +1,125 @@
+"""Tables that are read from outside, once or again at a period.
+
+A table that is read again serves where every row meets it once, as it arrives. Where rows are taken back
+above the join's input, a delete would meet other rows of the table than its insert has met:
+
+    + (north, 3) meets (north, Kiel)     the table is read again     - (north, 3) meets (north, Bonn)
+
+so that what came would never go. Such a query is refused before it begins.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.errors import BindError, PlanError
+from windrow.io.protocol import Source as OutsideSource
+from windrow.io.protocol import Unavailable
+from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.query import PhysicalQuery
+from windrow.plan.units import to_ticks
+from windrow.run.local.followed import table_at
+from windrow.run.local.sources import Silence, TableSource
+from windrow.schema import SIGN
+
+PATIENCE_S = 300.0
+"""How long the rows read last serve where a table is due and cannot be read."""
+
+
+class RefreshedTable(TableSource):
+    """A table that is read again once it is older than a period.
+
+    Args:
+        name: the table's.
+        outside: where its rows are.
+        period_s: seconds after which they are read again.
+        clock: seconds.
+
+    Attributes:
+        version: how often it was read.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        outside: OutsideSource,
+        period_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(name, table_at(name, outside))
+        self._outside = outside
+        self._period_s = period_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._read_at = clock()
+        self.version = 1
+
+    def look(self) -> int:
+        """Reads it again if it is due; gives the version.
+
+        Raises:
+            Unavailable: it cannot be read, and has not been for long.
+        """
+        with self._lock:
+            now = self._clock()
+            if now - self._read_at >= self._period_s:
+                try:
+                    rows = table_at(self._name, self._outside)
+                except Unavailable:
+                    if now - self._read_at >= self._period_s + PATIENCE_S:
+                        raise
+                else:
+                    self._table, self._read_at = rows, now
+                    self.derived.clear()
+                    self.version += 1
+            return self.version
+
+    def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
+        """The rows read last."""
+        with self._lock:
+            rows = TableSource(self._name, self._table)
+        return rows.batches(time, skip)
+
+
+def outside_table(name: str, outside: OutsideSource, refresh: Any) -> TableSource:
+    """A table read from outside; `refresh` is the period after which it is read again, or None.
+
+    Raises:
+        BindError: that is no length of time.
+    """
+    if refresh is None:
+        return TableSource(name, table_at(name, outside))
+    ticks = to_ticks(refresh, "timestamp") if isinstance(refresh, str) else 0
+    if ticks <= 0:
+        raise BindError(
+            "bad-length",
+            f"refresh is {refresh!r}, which is no length of time",
+            hint="for instance refresh='5 minutes'",
+        )
+    return RefreshedTable(name, outside, ticks / 1_000_000)
+
+
+def check_refreshed(query: PhysicalQuery, data: Mapping[str, Any]) -> None:
+    """Refuses a query in which rows would be taken back against other rows of a table.
+
+    Raises:
+        PlanError: a table that is read again is joined to rows that are taken back.
+    """
+    for node in query.root.walk():
+        if not isinstance(node, TableJoinRows) or SIGN not in node.input.row_marks:
+            continue
+        for scan in node.table.tables:
+            if isinstance(data.get(scan.table), RefreshedTable):
+                raise PlanError(
+                    "refresh-of-changes",
+                    f"the table {scan.table} is read again at a period, and joined to rows that are"
+                    " taken back",
+                    reason="a row that goes would meet other rows of the table than when it came",
+                    hint=f"join {scan.table} to the stream itself, below the aggregate (FROM (SELECT"
+                    " .. FROM stream, table ..) ..); or leave refresh out",
+                )
