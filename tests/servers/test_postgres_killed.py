@@ -43,22 +43,27 @@ def test_a_run_that_is_killed_at_random_moments_gives_the_answer_of_one_never_st
 ):
     url, never = postgres_server.url, table.replace("answer", "never_stopped")
     finished(started(url, never, tmp_path / "never", query))
-    moment, kills = random.Random(query), 0
-    while kills < KILLS // len(QUERIES):
-        process = started(url, table, tmp_path / "state", query)
-        assert process.stdout.readline() == "begun\n"
-        with suppress(subprocess.TimeoutExpired):
-            # Not a pause: it is how long the run lives.
-            process.wait(moment.uniform(0.0, 0.6))
-            break
-        process.kill()
-        process.communicate()
-        kills += 1
-    assert kills >= 1
-    finished(started(url, table, tmp_path / "state", query))
     expected = bag_of(url, never)
-    assert bag_of(url, table) == expected
     assert expected
+    # Where a run ends before all kills came, another one begins.
+    moment, kills, begun = random.Random(query), 0, 0
+    while kills < KILLS / len(QUERIES):
+        begun += 1
+        target, state = f"{table}_{begun}", tmp_path / f"state-{begun}"
+        is_over = False
+        while not is_over and kills < KILLS / len(QUERIES):
+            process = started(url, target, state, query)
+            assert process.stdout.readline() == "begun\n"
+            try:
+                # Not a pause: it is how long the run lives.
+                process.wait(moment.uniform(0.0, 0.6))
+                is_over = True
+            except subprocess.TimeoutExpired:
+                process.kill()
+                kills += 1
+            process.communicate()
+        finished(started(url, target, state, query))
+        assert bag_of(url, target) == expected
 
 
 def test_a_run_outlives_crashes_of_the_server(postgres_server, table, tmp_path):

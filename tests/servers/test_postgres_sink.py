@@ -60,6 +60,19 @@ class TestKeptCurrent(SinkContract):
     def place(self, postgres_server, table):
         return Place(postgres_server.url, table, {})
 
+    def test_a_run_without_a_name_begins_anew_each_time(self, place):
+        """Here it begins where the table is empty: rows of an earlier run would stay in the answer."""
+        first = self.opened(place, run="")
+        first.commit(0, self.write(first, 0, 0, 5))
+        first.close()
+        with pytest.raises(windrow.ResourceError) as caught:
+            self.opened(place, run="")
+        assert caught.value.condition == "table-of-another-run"
+        executed(place.url, f"TRUNCATE {place.table}")
+        again = self.opened(place, run="")
+        again.commit(0, self.write(again, 0, 5, 5))
+        assert self.seen(place) == self.rows(5, 5).to_pylist()
+
     def test_another_run_has_epochs_of_its_own(self, place):
         """Not here: the table is the answer of one run."""
         first = self.opened(place)
