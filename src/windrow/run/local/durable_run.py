@@ -247,16 +247,11 @@ class DurableRun:
         return rows, False
 
     def _wait(self, seconds: float | None) -> None:
-        execution = self._execution
-        if seconds is None:
-            execution.wait(self._is_stopping.is_set)
-            return
-        timer = threading.Timer(seconds, execution.wake)
-        timer.daemon = True
-        timer.start()
-        until = time.monotonic() + seconds
-        execution.wait(lambda: self._is_stopping.is_set() or time.monotonic() >= until)
-        timer.cancel()
+        """Waits for rows, so long at most, or for sources that have nothing more to give.
+
+        Readers ring when they find nothing, and may find that after this thread has looked.
+        """
+        self._execution.wait(lambda: self._is_stopping.is_set() or self._is_dry(), seconds)
 
     def _is_dry(self) -> bool:
         """Whether all sources have given what there was, and are to end there."""

@@ -174,9 +174,12 @@ class Execution:
             self._fail(error)
         return batch
 
-    def wait(self, is_woken: Callable[[], bool]) -> None:
-        """Waits until a stream may have rows, something is due, or `wake` is called and that holds."""
-        self._feeds.wait(self._due, is_woken)
+    def wait(self, is_woken: Callable[[], bool], seconds: float | None = None) -> None:
+        """Waits until a stream may have rows, something is due, `is_woken` holds, or so long.
+
+        `is_woken` is asked when a reader found nothing, and when `wake` is called.
+        """
+        self._feeds.wait(self._due, is_woken, seconds)
 
     def wake(self) -> None:
         """Has who waits look again, from any thread."""

@@ -326,15 +326,21 @@ class Feeds:
             return feed.stream, taken
         return None
 
-    def wait(self, due: int = MAX_TICK, is_woken: Callable[[], bool] | None = None) -> None:
+    def wait(
+        self,
+        due: int = MAX_TICK,
+        is_woken: Callable[[], bool] | None = None,
+        seconds: float | None = None,
+    ) -> None:
         """Waits until some stream may have a batch, the watermark is at `due`, or the query stopped.
 
-        Whoever has it woken rings the bell.
+        Whoever has it woken rings the bell. It waits so many seconds at most.
         """
         inlets = [feed.inlet for feed in self._open()]
+        limits = [limit for limit in (self._seconds_to(due), seconds) if limit is not None]
         self._bell.wait_for(
             lambda: any(inlet.is_ready for inlet in inlets) or bool(is_woken and is_woken()),
-            self._seconds_to(due),
+            min(limits, default=None),
         )
 
     def _seconds_to(self, due: int) -> float | None:
