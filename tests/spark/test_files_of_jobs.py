@@ -120,7 +120,7 @@ def done(folder: Path) -> dict[str, Done]:
     ) -> None:
         file = folder / f"{name}.toml"
         file.write_text(JOB.format(name=name, streams=streams, query=query, sink=sink))
-        calls[name] = ["run", str(file), "--on", on, "--mode", mode]
+        calls[name] = ["run", str(file), "--on", on, "--mode", mode, "--until-done"]
 
     def stream(path: str, name: str = "s", more: str = "") -> str:
         return STREAM.format(name=name, path=path, more=more)
