@@ -2,18 +2,19 @@
 
 A message has a stable condition in brackets, a sentence in the user's own names, the place in the
 SQL, the reason, and a hint. Errors are built with `reason=` and `hint=` and pointed with `at(span)`;
-the session adds the SQL text (`in_sql`). Nothing here knows the rest of Windrow.
+the session adds the SQL text (`errors_in`). Nothing here knows the rest of Windrow.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 MOST_ALTERNATIVES = 8
 
@@ -79,6 +80,16 @@ def _rebuild(kind: type[WindrowError], state: dict[str, object]) -> WindrowError
     error.__dict__.update(state)
     error.args = (state["sentence"],)
     return error
+
+
+@contextmanager
+def errors_in(sql: str) -> Iterator[None]:
+    """Gives the errors of a block the SQL text that their spans refer to."""
+    try:
+        yield
+    except WindrowError as error:
+        error.in_sql(sql)
+        raise
 
 
 class ParseError(WindrowError, ValueError):

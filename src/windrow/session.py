@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, cast, overload
 
-from windrow.errors import BindError, PlanError, UnsupportedError, WindrowError
+from windrow.errors import BindError, PlanError, UnsupportedError, errors_in
 from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import Hints, Lateness, Said, StreamInfo, of_changes, stream_info
@@ -294,12 +294,9 @@ class Session(Generic[Answer]):
             >>> changes["n"].to_pylist()
             [1, 1, 2, 2, 1, 1, 0]
         """
-        try:
+        with errors_in(query):
             question = Question(*self._plan(query, options), options, resume, progress)
             return cast("Answer", self._runner.run(question, self._registered))
-        except WindrowError as error:
-            error.in_sql(query)
-            raise
 
     @takes(query=kinds.SQL_TEXT, progress=kinds.PROGRESS)
     @deep_calls()
@@ -346,12 +343,9 @@ class Session(Generic[Answer]):
         from windrow.run.course import course_of  # noqa: PLC0415
 
         course = course_of(sink_of(to), checkpoint, epoch, patience, until_done=until_done)
-        try:
+        with errors_in(query):
             question = Question(*self._plan(query, options), options, None, progress)
             return self._runner.start(question, self._registered, course)
-        except WindrowError as error:
-            error.in_sql(query)
-            raise
 
     @takes(query=kinds.SQL_TEXT)
     @deep_calls()
@@ -377,12 +371,9 @@ class Session(Generic[Answer]):
         from windrow.physical.explain.explanation import check_format, explain  # noqa: PLC0415
 
         check_format(format)
-        try:
+        with errors_in(query):
             found = explain(*self._plan(query, options))
             return found.to_json() if format == "json" else found
-        except WindrowError as error:
-            error.in_sql(query)
-            raise
 
     @takes(query=kinds.SQL_TEXT)
     @deep_calls()
@@ -473,11 +464,6 @@ class Session(Generic[Answer]):
         """
         return self._runner.state_at(changelog, instant)
 
-    @property
-    def _catalog(self) -> Mapping[str, StreamInfo]:
-        """What is registered, by name."""
-        return self._registered.catalog
-
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
         from windrow.calibration.stored import this_machine  # noqa: PLC0415
@@ -486,14 +472,15 @@ class Session(Generic[Answer]):
         from windrow.sql.compile import compile_query  # noqa: PLC0415
 
         chosen, functions = by_keyword(options), self._registered.functions
+        catalog = self._registered.catalog
         self._runner.know({name: f for name, f in functions.items() if name in sql.lower()})
-        query = compile_query(sql, self._catalog, self._runner.types, functions)
+        query = compile_query(sql, catalog, self._runner.types, functions)
         measured = self._runner.measured(self._registered)
         physical = optimize(
             query, chosen, measured=measured, tables=measured, machine=this_machine()
         )
         self._runner.check(query, physical)
-        streams = [self._catalog[scan.stream] for scan in physical.root.scans]
+        streams = [catalog[scan.stream] for scan in physical.root.scans]
         ways = self._runner.ways(self._registered)
         return query, replace(physical, runner=self._runner.kind(streams), ways=ways)
 

@@ -25,8 +25,14 @@ import numpy as np
 from windrow.kernels.structures.runs import filled_store, search_only, update_only, work_of
 from windrow.kernels.structures.store import Numbers, Store
 from windrow.kernels.structures.window import STRUCTURES
-from windrow.optimize.cost.directions import INSERT_AND_REMOVE
-from windrow.optimize.cost.structures import Sizes, Structure, Weight, Weights, touches
+from windrow.optimize.cost.structures import (
+    INSERT_AND_REMOVE,
+    Sizes,
+    Structure,
+    Weight,
+    Weights,
+    touches,
+)
 
 RATES = tuple(range(5, 101, 5))
 """Arrivals per second: twenty of them."""

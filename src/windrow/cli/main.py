@@ -131,7 +131,7 @@ def demo(
     quick: Annotated[bool, typer.Option("--quick", help="Less data, for a first look.")] = False,
     debug: Debug = False,
 ) -> None:
-    """Run three questions on Spark over generated streams, and check them by brute force."""
+    """Run three questions on Spark over generated streams, and check them by plain SQL in DuckDB."""
     with reported(Terminal(stderr=True), debug=debug):
         from windrow.demo.show import show_demo
 

@@ -1,1 +1,1 @@
-"""The demo: three questions over generated streams, run on Spark and checked by brute force."""
+"""The demo: three questions over generated streams, run on Spark and checked by plain SQL in DuckDB."""

@@ -1,8 +1,8 @@
-"""The demo's streams, its three questions, one of each family, and their answers the slow way.
+"""The demo's streams, and its three questions, one of each family, with the way to check them.
 
-**The slow way** has no windows that slide, no state, and no code of Windrow's. Each function looks
-at whole streams and gives the rows that must be out once the watermark is at `watermark`
-(microseconds since 1970).
+**The check** is the same question in plain SQL, asked of DuckDB about whole streams: no windows of
+Windrow's, no state, none of its code. `$watermark` is how far Spark has come (microseconds since 1970);
+what is final only later is not out yet.
 
 **The streams** are what stores sell, and what sensors read: generated, seeded, and out of order on
 purpose. Stores have two rush hours, sensors none. Every tuple arrives up to `LATENESS_S` after its
@@ -12,174 +12,38 @@ event time; the streams are cut into micro-batches, one Parquet file each, in or
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-MINUTE = 60_000_000
-HOUR = 60 * MINUTE
-REACH_US = 10 * MINUTE
-REACH_M = 100.0
-
 Streams = dict[str, pa.Table]
-
-
-def three_way_join(streams: Streams, _watermark: int) -> pa.Table:
-    """Every triple of one item within a minute of each other: all with all, item by item.
-
-    A window join emits with the last tuple of a combination and waits for no watermark.
-    """
-    stores = [streams[name] for name in _STORES]
-    items = [np.array(store.column("item").to_pylist()) for store in stores]
-    times = [_micros(store, "ts") for store in stores]
-    found: list[list[NDArray[np.int64]]] = [[], [], []]
-    for item in np.unique(items[0]):
-        north, south, west = (np.flatnonzero(of_store == item) for of_store in items)
-        first, second = np.nonzero(_near(times[0][north], times[1][south]))
-        north, south = north[first], south[second]
-        pair, third = np.nonzero(
-            _near(times[0][north], times[2][west]) & _near(times[1][south], times[2][west])
-        )
-        for rows, part in zip(found, (north[pair], south[pair], west[third]), strict=True):
-            rows.append(part)
-    triples = [
-        store.take(pa.array(np.concatenate(rows)))
-        for store, rows in zip(stores, found, strict=True)
-    ]
-    columns = {"item": triples[0].column("item")}
-    columns |= {name: side.column("price") for name, side in zip(_STORES, triples, strict=True)}
-    columns |= {
-        f"{name}_ts": side.column("ts") for name, side in zip(_STORES, triples, strict=True)
-    }
-    return pa.table(columns)
-
-
-_STORES = ("north", "south", "west")
-
-
-def _near(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """For each pair, whether it is at most a minute apart."""
-    near: NDArray[np.bool_] = np.abs(left[:, None] - right[None, :]) <= MINUTE
-    return near
-
-
-def sliding_revenue(streams: Streams, watermark: int) -> pa.Table:
-    """Every change of every store's revenue and count before the watermark.
-
-    alive at T:  t <= T <= t + 1h,  so the answer changes at t and at t + 1h + 1 tick
-    """
-    sales = streams["sales"]
-    kept = _numbers(sales, "price") > 4
-    stores = np.array(sales.column("store").to_pylist())[kept]
-    times = _micros(sales, "ts")[kept]
-    amounts = (_numbers(sales, "price") * _numbers(sales, "quantity"))[kept]
-    rows: list[dict[str, Any]] = []
-    for store in np.unique(stores):
-        mine = stores == store
-        rows += _changes(str(store), times[mine], amounts[mine], watermark)
-    return pa.Table.from_pylist(
-        rows,
-        pa.schema(
-            {
-                "store": pa.string(),
-                "revenue": pa.float64(),
-                "sales": pa.int64(),
-                "_change_type": pa.string(),
-                "_event_time": pa.timestamp("us", "UTC"),
-            }
-        ),
-    )
-
-
-def _changes(
-    store: str, times: NDArray[np.int64], amounts: NDArray[np.float64], watermark: int
-) -> list[dict[str, Any]]:
-    """One store's changelog: its answer at each instant, taken anew from the tuples alive then."""
-    order = np.argsort(times, kind="stable")
-    times, amounts = times[order], amounts[order]
-    instants = np.unique(np.concatenate([times, times + HOUR + 1]))
-    instants = instants[instants < watermark]
-    first = np.searchsorted(times, instants - HOUR, side="left")
-    last = np.searchsorted(times, instants, side="right")
-    rows: list[dict[str, Any]] = []
-    before: tuple[float, int] | None = None
-    for instant, start, stop in zip(instants, first, last, strict=True):
-        count = int(stop - start)
-        now = (float(amounts[start:stop].sum()), count) if count else None
-        if now == before:
-            continue
-        for kind, answer in (("delete", before), ("insert", now)):
-            if answer is not None:
-                row = {"store": store, "revenue": answer[0], "sales": answer[1]}
-                rows.append({**row, "_change_type": kind, "_event_time": int(instant)})
-        before = now
-    return rows
-
-
-def best_readings(streams: Streams, watermark: int) -> pa.Table:
-    """For each temperature that is final, its candidates that no other candidate dominates."""
-    left, right = streams["temperature"], streams["humidity"].sort_by("ts").combine_chunks()
-    left_at = np.stack([_micros(left, "ts"), _numbers(left, "x"), _numbers(left, "y")], axis=1)
-    right_at = np.stack([_micros(right, "ts"), _numbers(right, "x"), _numbers(right, "y")], axis=1)
-    lefts: list[int] = []
-    rights: list[int] = []
-    reach = np.array([REACH_US, REACH_M, REACH_M])
-    first = np.searchsorted(right_at[:, 0], left_at[:, 0] - REACH_US, side="left")
-    last = np.searchsorted(right_at[:, 0], left_at[:, 0] + REACH_US, side="right")
-    for row in np.flatnonzero(left_at[:, 0] + REACH_US < watermark):
-        distances = np.abs(right_at[first[row] : last[row]] - left_at[row])
-        candidates = np.flatnonzero((distances <= reach).all(axis=1))
-        for best in candidates[_undominated(distances[candidates])]:
-            lefts.append(int(row))
-            rights.append(int(first[row] + best))
-    pairs = {name: left.column(name).take(pa.array(lefts, pa.int64())) for name in _LEFT}
-    for name, source in _RIGHT.items():
-        pairs[name] = right.column(source).take(pa.array(rights, pa.int64()))
-    return pa.table(pairs)
-
-
-_LEFT = ("ts", "x", "y", "celsius")
-_RIGHT = {"h_ts": "ts", "h_x": "x", "h_y": "y", "percent": "percent"}
-
-
-def _undominated(distances: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows no other row dominates: at least as good everywhere, better somewhere."""
-    as_good = (distances[:, None, :] <= distances[None, :, :]).all(axis=2)
-    better = (distances[:, None, :] < distances[None, :, :]).any(axis=2)
-    return np.asarray(~(as_good & better).any(axis=0))
-
-
-def _micros(table: pa.Table, name: str) -> NDArray[np.int64]:
-    return _numbers(table, name, cast=pa.int64())
-
-
-def _numbers(table: pa.Table, name: str, cast: pa.DataType | None = None) -> NDArray[Any]:
-    column = table.column(name) if cast is None else table.column(name).cast(cast)
-    numbers: NDArray[Any] = column.to_numpy()
-    return numbers
 
 
 @dataclass(frozen=True)
 class Question:
-    """A query with its streams, and the slow way to the same answer.
-
-    `expected(streams, watermark)` gives every row that must have come out once Spark's watermark
-    is at `watermark` microseconds, by a route that shares no code with Windrow.
-    """
+    """A query with its streams, and `check`, the same question in plain SQL."""
 
     name: str
     about: str
     streams: tuple[str, ...]
     sql: str
-    expected: Callable[[Streams, int], pa.Table]
+    check: str
+
+    def expected(self, streams: Streams, watermark: int) -> pa.Table:
+        """Every row that must have come out once Spark's watermark is at `watermark` microseconds."""
+        import duckdb
+
+        with duckdb.connect() as engine:
+            for name in self.streams:
+                engine.register(name, streams[name])
+            given = {"watermark": watermark} if "$watermark" in self.check else None
+            return engine.sql(self.check, params=given).to_arrow_table()
 
 
 JOIN = Question(
@@ -192,7 +56,13 @@ SELECT n.item, n.price AS north, s.price AS south, w.price AS west,
 FROM north n, south s, west w
 WHERE n.item = s.item AND s.item = w.item
 WINDOW = INTERVAL '1' MINUTE""",
-    expected=three_way_join,
+    # A window join emits with the last tuple of a combination and waits for no watermark.
+    check="""
+SELECT n.item, n.price AS north, s.price AS south, w.price AS west,
+       n.ts AS north_ts, s.ts AS south_ts, w.ts AS west_ts
+FROM north n JOIN south s ON n.item = s.item AND abs(epoch_us(n.ts) - epoch_us(s.ts)) <= 60_000_000
+             JOIN west w ON s.item = w.item AND abs(epoch_us(s.ts) - epoch_us(w.ts)) <= 60_000_000
+                        AND abs(epoch_us(n.ts) - epoch_us(w.ts)) <= 60_000_000""",
 )
 
 AGGREGATE = Question(
@@ -204,7 +74,29 @@ SELECT store, SUM(price * quantity) AS revenue, COUNT(*) AS sales
 FROM sales [RANGE INTERVAL '1' HOUR]
 WHERE price > 4
 GROUP BY store""",
-    expected=sliding_revenue,
+    # Alive at T: t <= T <= t + 1h, so the answer changes at t and at t + 1h + 1 tick.
+    check="""
+WITH kept AS (
+    SELECT store, epoch_us(ts) AS t, price * quantity AS amount FROM sales WHERE price > 4
+), moments AS (
+    SELECT store, t, amount, 1 AS sold FROM kept
+    UNION ALL SELECT store, t + 3_600_000_001, 0, 0 FROM kept
+), answers AS (
+    SELECT DISTINCT store, t, sum(amount) OVER last AS revenue, (sum(sold) OVER last)::BIGINT AS sales
+    FROM moments WINDOW last AS (
+        PARTITION BY store ORDER BY t RANGE BETWEEN 3_600_000_000 PRECEDING AND CURRENT ROW
+    )
+), steps AS (
+    SELECT *, lag(revenue, 1, 0) OVER own AS old_revenue, lag(sales, 1, 0) OVER own AS old_sales
+    FROM answers WHERE t < $watermark WINDOW own AS (PARTITION BY store ORDER BY t)
+), changes AS (
+    SELECT * FROM steps WHERE (revenue, sales) <> (old_revenue, old_sales)
+)
+SELECT store, old_revenue AS revenue, old_sales AS sales, 'delete' AS _change_type,
+       make_timestamp(t) AS _event_time
+FROM changes WHERE old_sales > 0
+UNION ALL SELECT store, revenue, sales, 'insert', make_timestamp(t) FROM changes WHERE sales > 0
+ORDER BY store, _event_time, _change_type""",
 )
 
 BESTMATCH = Question(
@@ -217,7 +109,24 @@ FROM temperature t LEFT OUTER BESTMATCH JOIN humidity h
   ON t.ts MINDIST h.ts, t.x MINDIST h.x, t.y MINDIST h.y
 WHERE abs(t.ts - h.ts) <= INTERVAL '10' MINUTES
   AND abs(t.x - h.x) <= 100 AND abs(t.y - h.y) <= 100""",
-    expected=best_readings,
+    # One pair is better than another of the same temperature if it is nowhere worse, and not as good.
+    check="""
+WITH readings AS (
+    SELECT *, epoch_us(ts) AS t, row_number() OVER () AS number FROM temperature
+), near AS (
+    SELECT t.*, h.ts AS h_ts, h.x AS h_x, h.y AS h_y, h.percent,
+           abs(t.t - epoch_us(h.ts)) AS in_time, abs(t.x - h.x) AS in_x, abs(t.y - h.y) AS in_y
+    FROM readings t JOIN humidity h
+      ON epoch_us(h.ts) BETWEEN t.t - 600_000_000 AND t.t + 600_000_000
+     AND abs(t.x - h.x) <= 100 AND abs(t.y - h.y) <= 100
+    WHERE t.t + 600_000_000 < $watermark
+)
+SELECT ts, x, y, celsius, h_ts, h_x, h_y, percent
+FROM near WHERE NOT EXISTS (
+    FROM near AS other WHERE other.number = near.number
+     AND other.in_time <= near.in_time AND other.in_x <= near.in_x AND other.in_y <= near.in_y
+     AND (other.in_time, other.in_x, other.in_y) <> (near.in_time, near.in_x, near.in_y)
+)""",
 )
 
 QUESTIONS = (JOIN, AGGREGATE, BESTMATCH)

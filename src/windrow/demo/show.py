@@ -165,7 +165,7 @@ class DemoRun:
         started = time.monotonic()
         verdict = compare(answer, question.expected(self.streams, batches[-1].watermark))
         took = time.monotonic() - started
-        self.stdout.print(_verdict(verdict).append(f" (brute force: {took:.1f} s)"))
+        self.stdout.print(_verdict(verdict).append(f" (plain SQL, by DuckDB: {took:.1f} s)"))
         return Outcome(question, seconds, steady, tuples, answer, verdict)
 
     def _session(self, question: Question) -> windrow.Session:

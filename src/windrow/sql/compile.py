@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from windrow.errors import Span, WindrowError
+from windrow.errors import Span, errors_in
 from windrow.plan.catalog import Catalog
 from windrow.plan.nodes.query import Query
 from windrow.plan.nodes.set_operation import SetOperation
@@ -59,7 +59,7 @@ def compile_query(
         PlanError: the question cannot be answered as asked.
         UnsupportedError: Windrow does not do this.
     """
-    try:
+    with errors_in(sql):
         tree = as_query(name_aggregates(parse_query(sql), functions))
         refuse_functions(tree, functions)
         hints = read_hints(tree, sql)
@@ -73,9 +73,6 @@ def compile_query(
             refuse_nondeterministic(tree, functions)
             lowering.renderer.refuse_volatile()
             refuse_reserved(relation.node.schema.names, span_of(tree))
-    except WindrowError as error:
-        error.in_sql(sql)
-        raise
     root, keys = relation.node, relation.changelog_keys
     if relation.is_bag:  # equal rows may be different ones: at each instant their numbers count
         root = shown(SetOperation((root,), "changes"))

@@ -6,8 +6,14 @@ import itertools
 
 import pytest
 
-from windrow.optimize.cost.directions import Direction, direction_cost
-from windrow.optimize.cost.structures import CostError, Sizes, Structure, touches
+from windrow.optimize.cost.structures import (
+    CostError,
+    Direction,
+    Sizes,
+    Structure,
+    direction_cost,
+    touches,
+)
 from windrow_papers.cost.combinations import (
     PAPER,
     Combination,

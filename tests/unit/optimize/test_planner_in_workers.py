@@ -53,7 +53,7 @@ def join(sql: str, **hints: Any):
     node = physical.root
     while not hasattr(node, "classes"):
         node = node.input
-    said = {name: info.statistics for name, info in w._catalog.items()}
+    said = {name: info.statistics for name, info in w._registered.catalog.items()}
     return node, QueryPlanner(query, Options(), Options(), said, REFERENCE_MACHINE)
 
 

@@ -9,8 +9,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.optimize.cost.directions import Direction, direction_cost
-from windrow.optimize.cost.structures import CostError, Sizes, Structure, Weight, Weights
+from windrow.optimize.cost.structures import (
+    CostError,
+    Direction,
+    Sizes,
+    Structure,
+    Weight,
+    Weights,
+    direction_cost,
+)
 
 EVERY_STRUCTURE = tuple(Structure)
 

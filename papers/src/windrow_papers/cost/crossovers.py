@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from windrow.optimize.cost.directions import INSERT_AND_REMOVE
-from windrow.optimize.cost.structures import Sizes, Structure, Weights, touches
+from windrow.optimize.cost.structures import INSERT_AND_REMOVE, Sizes, Structure, Weights, touches
 from windrow_papers.cost.combinations import (
     EVERY_STRUCTURE,
     Combination,

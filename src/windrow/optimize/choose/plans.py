@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from windrow.optimize.cost.directions import Direction, direction_cost
 from windrow.optimize.cost.joins import (
     Joined,
     Key,
@@ -31,7 +30,7 @@ from windrow.optimize.cost.kernels import (
     restoring_us,
 )
 from windrow.optimize.cost.statistics import PlanStatistics, Sized, sized
-from windrow.optimize.cost.structures import Structure, Weights
+from windrow.optimize.cost.structures import Direction, Structure, Weights, direction_cost
 from windrow.physical.algorithms import (
     ALGORITHMS,
     ASYMMETRIC,

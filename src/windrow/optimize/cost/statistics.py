@@ -12,9 +12,9 @@ from functools import reduce
 from itertools import combinations
 from math import expm1, log1p, prod
 
-from windrow.optimize.cost.directions import Direction
 from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output
 from windrow.optimize.cost.kernels import CALLED, COMPARED, IN_BLOCKS
+from windrow.optimize.cost.structures import Direction
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.probe_orders import ordered_pairs, predicate_inputs

@@ -24,9 +24,9 @@ from windrow.allocation.loads import (
     case_of,
     expected_recall,
 )
-from windrow.optimize.cost.directions import Direction
 from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.cost.statistics import Sized
+from windrow.optimize.cost.structures import Direction
 from windrow.physical.load_shedding.facts import waiting_ticks
 from windrow.physical.load_shedding.limits import (
     CLEARLY,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from windrow.allocation.loads import Allocation, Load, Resources
 from windrow.allocation.strategies import allocate
-from windrow.optimize.cost.directions import Direction
-from windrow.optimize.cost.structures import Sizes, Structure
+from windrow.optimize.cost.structures import Direction, Sizes, Structure
 from windrow.optimize.load_shedding.expected import effective_directions
 from windrow_papers.cost.combinations import PAPER, cheapest
 

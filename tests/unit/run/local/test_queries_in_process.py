@@ -371,7 +371,7 @@ def streams(random: Random) -> list[pa.RecordBatch]:
 def planned(query: str) -> PhysicalQuery:
     """The query over streams a and b of lateness 3; planning takes longer than running here."""
     made = session({"a": batch(), "b": batch()}, time="at", lateness=3)
-    catalog = made._catalog
+    catalog = made._registered.catalog
     return optimize(compile_query(query, catalog, DuckdbTypes()), Options())
 
 

@@ -1,4 +1,4 @@
-"""The demo's slow answers, against answers worked out by hand."""
+"""The demo's checks in plain SQL, against answers worked out by hand."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.demo import questions as brute_force
-from windrow.demo.questions import HOUR, MINUTE, QUICK, generate, timestamps
+from windrow.demo.questions import AGGREGATE, BESTMATCH, JOIN, QUICK, generate, timestamps
 
+MINUTE = 60_000_000
+HOUR = 60 * MINUTE
 NEVER = 2**62
 
 
@@ -28,7 +29,7 @@ def test_three_sales_join_when_every_pair_is_within_a_minute():
         "south": store(("pear", 2.0, MINUTE)),
         "west": store(("pear", 3.0, 0), ("pear", 4.0, MINUTE + 1)),
     }
-    assert brute_force.three_way_join(streams, NEVER).select(["item", "west"]).to_pylist() == [
+    assert JOIN.expected(streams, NEVER).select(["item", "west"]).to_pylist() == [
         {"item": "pear", "west": 3.0}
     ]
 
@@ -41,7 +42,7 @@ def sales(*rows: tuple[str, float, int, int]) -> dict[str, pa.Table]:
 
 def test_revenue_changes_as_sales_come_and_one_tick_after_their_hour():
     streams = sales(("north", 5.0, 2, 0), ("north", 6.0, 1, HOUR), ("north", 4.0, 9, 10))
-    changes = brute_force.sliding_revenue(streams, NEVER)
+    changes = AGGREGATE.expected(streams, NEVER)
     shown = [(row["_change_type"], row["revenue"], row["sales"]) for row in changes.to_pylist()]
     assert shown == [
         ("insert", 10.0, 1),
@@ -57,7 +58,7 @@ def test_revenue_changes_as_sales_come_and_one_tick_after_their_hour():
 
 def test_changes_at_the_watermark_are_not_out_yet():
     streams = sales(("north", 5.0, 1, 0), ("north", 5.0, 1, 7))
-    assert brute_force.sliding_revenue(streams, 7).num_rows == 1
+    assert AGGREGATE.expected(streams, 7).num_rows == 1
 
 
 def readings(what: str, *rows: tuple[float, float, float, int]) -> pa.Table:
@@ -77,7 +78,7 @@ def test_a_reading_keeps_the_candidates_that_none_dominates():
             (5.0, 1.0, 5.0, 20),  # equal distances: both stay
         ),
     }
-    best = brute_force.best_readings(streams, NEVER)
+    best = BESTMATCH.expected(streams, NEVER)
     assert sorted(best["percent"].to_pylist()) == [1.0, 2.0, 5.0]
 
 
@@ -87,7 +88,7 @@ def test_a_reading_is_final_once_the_watermark_is_beyond_its_reach(watermark, ro
         "temperature": readings("celsius", (20.0, 0.0, 0.0, 0)),
         "humidity": readings("percent", (50.0, 0.0, 0.0, 0)),
     }
-    assert brute_force.best_readings(streams, watermark).num_rows == rows
+    assert BESTMATCH.expected(streams, watermark).num_rows == rows
 
 
 def test_generated_streams_are_the_same_every_time_and_keep_their_promise():
