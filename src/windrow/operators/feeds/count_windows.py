@@ -43,7 +43,7 @@ one brings one back:
    up chunk by chunk by its words (`keyed_rows`).
 3. Of the rows there, those that can be in the window while these changes are applied are looked at:
    with PARTITION BY, of the partitions that change; without it, the newest n and one more for each
-   delete. `kernels/newest_changes.py` goes through the changes, and says what enters and leaves.
+   delete. `kernels/change_feed.py` goes through the changes, and says what enters and leaves.
 
 Within an instant rows that come are taken first, for a row may come and go at one instant.
 
@@ -61,10 +61,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.errors import InternalError
-from windrow.kernels.change_feed import NOTHING
+from windrow.kernels.change_feed import NOTHING, window_moves
 from windrow.kernels.count_join import NEVER, partition_exits
 from windrow.kernels.jit import writable
-from windrow.kernels.newest_changes import window_moves
 from windrow.operators.columns.changes import (
     ROW_BITS,
     ChangeBatch,
