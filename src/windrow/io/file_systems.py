@@ -26,11 +26,6 @@ _NEVER = (PermissionError, NotADirectoryError, IsADirectoryError, FileExistsErro
 """Errors of a file system that do not pass by themselves."""
 
 
-def is_address(path: str) -> bool:
-    """Whether a path names its file system, as in `s3://bucket/folder`."""
-    return _SCHEME.match(path) is not None
-
-
 def located(path: str, storage: Mapping[str, Any]) -> tuple[pafs.FileSystem, str]:
     """The file system of a path, and the path there, without a slash at its end.
 
