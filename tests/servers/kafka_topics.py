@@ -21,7 +21,8 @@ def produce(
     keys: Sequence[bytes | None] | None = None,
 ) -> None:
     """Messages, to the partitions in turn."""
-    producer = Producer({"bootstrap.servers": broker.servers})
+    settings = {"queue.buffering.max.messages": 0}  # as many as there are
+    producer = Producer({"bootstrap.servers": broker.servers, **settings})
     for number, value in enumerate(values):
         key = None if keys is None else keys[number]
         producer.produce(topic, value, key, partition=number % partitions)

@@ -179,6 +179,17 @@ def test_messages_without_a_value_go_where_the_user_says(broker, way, found):
     assert len(source.take_aside()) == (way == "aside")
 
 
+def test_more_messages_than_are_taken_at_a_time_are_all_read_once(broker):
+    topic, count = broker.topic(), 120_000
+    produce(broker, topic, (b"%d" % n for n in range(count)))
+    source = windrow.kafka(topic, servers=broker.servers, format="raw").source()
+    found = [
+        row["value"] for part in read_through(source, most_rows=70_000).values() for row in part
+    ]
+    source.close()
+    assert found == [b"%d" % n for n in range(count)]
+
+
 def test_raw_messages_come_as_they_are(broker):
     topic = broker.topic()
     produce(broker, topic, [b"\0\xff", None, b""])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +30,58 @@ _ADDED = {
     "_timestamp": pa.timestamp("us", "UTC"),
 }
 _NOT_ROWS = {"json": "aside", "avro": "aside", "raw": "null", "debezium": "skip"}
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Messages of a partition, in order.
+
+    The client's own objects are let go of where nothing but values is asked for: a few hundred at a
+    time, they stay within the processor's cache, and take a third of the time.
+
+    Attributes:
+        offsets: where they were; they grow, and may leave gaps.
+        values: what they hold.
+        messages: the client's objects; None where they were let go of.
+    """
+
+    offsets: Sequence[int]
+    values: list[bytes | None]
+    messages: list[Any] | None = None
+
+    @classmethod
+    def of(cls, messages: list[Any], *, is_kept: bool) -> Fetched:
+        """Messages as the client gives them."""
+        kind = confluent_kafka().Message
+        first, last = messages[0].offset(), messages[-1].offset()
+        whole = last - first == len(messages) - 1
+        offsets = range(first, last + 1) if whole else list(map(kind.offset, messages))
+        return cls(offsets, list(map(kind.value, messages)), messages if is_kept else None)
+
+    def between(self, start: int, end: int) -> Fetched:
+        """Those from an offset on, before another."""
+        if start <= self.offsets[0] and self.offsets[-1] < end:
+            return self
+        part = slice(bisect_left(self.offsets, start), bisect_left(self.offsets, end))
+        messages = None if self.messages is None else self.messages[part]
+        return Fetched(self.offsets[part], self.values[part], messages)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def together(runs: Sequence[Fetched]) -> Fetched:
+    """Several that follow one another as one."""
+    if len(runs) == 1:
+        return runs[0]
+    messages = None
+    if all(run.messages is not None for run in runs):
+        messages = [own for run in runs for own in run.messages or ()]
+    return Fetched(
+        [at for run in runs for at in run.offsets],
+        [own for run in runs for own in run.values],
+        messages,
+    )
 
 
 class MessageRows:
@@ -57,9 +111,14 @@ class MessageRows:
         aside, self._aside = self._aside, []
         return aside
 
-    def of(self, messages: Sequence[Any]) -> pa.RecordBatch:
-        """The rows of messages of one partition."""
-        values = list(map(confluent_kafka().Message.value, messages))
+    @property
+    def needs_messages(self) -> bool:
+        """Whether rows have more of a message than its value."""
+        return bool(self._about.with_columns)
+
+    def of(self, partition: str, fetched: Fetched) -> pa.RecordBatch:
+        """The rows of messages of a partition."""
+        values, messages = fetched.values, fetched.messages or []
         numbers = None
         if None in values and self._about.format != "raw":
             numbers = np.array([n for n, own in enumerate(values) if own is not None], np.int64)
@@ -71,16 +130,15 @@ class MessageRows:
             )
             found = self._with_tombstones(found, values)
         elif values:
-            found = self._decoder.decode(values)
+            found = self._decoder.decode(cast("list[bytes]", values))
         else:
             found = Decoded(pa.RecordBatch.from_pylist([], schema=self._decoder.columns), _none())
         if "_key" in self._about.with_columns:
             found = _with_texts_as_keys(found, messages)
         self._aside += [
-            Aside(str(messages[number].partition()), messages[number].offset(), why,
-                  messages[number].value() or b"")
+            Aside(partition, fetched.offsets[number], why, values[number] or b"")
             for number, why in sorted(found.bad)
-        ]  # fmt: skip
+        ]
         if not self._about.with_columns:
             return found.rows
         return self._with_columns(found, messages)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import threading
 import time
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ from windrow.io.kafka_client import (
     confluent_kafka,
     in_our_words,
 )
-from windrow.io.kafka_rows import MessageRows
+from windrow.io.kafka_rows import Fetched, MessageRows, together
 from windrow.io.protocol import FEW_ROWS, Aside, Json, Offsets, Source
 
 if TYPE_CHECKING:
@@ -48,8 +47,11 @@ WAIT_S = 0.01
 DISCOVER_S = 2.0
 """How often it looks for new partitions."""
 
-ONCE = 50_000
-"""Messages taken from the client at a time."""
+ONCE = 500
+"""Messages taken from the client at a time: as many as its objects for them stay within the cache."""
+
+MOST_TAKEN = 50_000
+"""Messages taken before what they are wanted for is looked at again."""
 
 MOST_HELD = 500_000
 """Messages of a partition that are held, before it is not fetched for a while."""
@@ -67,7 +69,7 @@ class Held:
     is_at_end: bool = False
     is_paused: bool = False
     count: int = 0
-    runs: deque[list[Any]] = field(default_factory=deque)
+    runs: deque[Fetched] = field(default_factory=deque)
 
 
 class KafkaSource(Source):
@@ -138,11 +140,9 @@ class KafkaSource(Source):
             self._hold(own, None if start is None else int(start))
             held = self._held[own]
             self._await(lambda: held.next >= end)
-            messages = [
-                message for run in held.runs for message in _between(run, _number(start), int(end))
-            ]
-        for at in range(0, len(messages), CHUNK):
-            yield self._rows.of(messages[at : at + CHUNK])
+            runs = list(held.runs)
+        for part in _chunks(runs, _number(start), int(end)):
+            yield self._rows.of(partition, part)
 
     def commit(self, offsets: Offsets) -> None:
         """Tells the consumer group, if one was named, how far the stream was read."""
@@ -249,11 +249,11 @@ class KafkaSource(Source):
     def _forget(self, own: int, held: Held, at: int) -> None:
         held.begin = at
         runs = held.runs
-        while runs and runs[0][-1].offset() < at:
+        while runs and runs[0].offsets[-1] < at:
             held.count -= len(runs.popleft())
-        if runs and runs[0][0].offset() < at:
+        if runs and runs[0].offsets[0] < at:
             first = runs[0]
-            runs[0] = first[bisect_left(first, at, key=_offset) :]
+            runs[0] = first.between(at, held.next)
             held.count -= len(first) - len(runs[0])
         if held.is_paused and held.count < MOST_HELD // 2:
             kafka = confluent_kafka()
@@ -301,37 +301,40 @@ class KafkaSource(Source):
         first = consumer.poll(wait_s)
         if first is None:
             return False
-        messages = [first, *consumer.consume(ONCE, 0)]
-        kafka = confluent_kafka()
-        errors = [own for own in map(kafka.Message.error, messages) if own is not None]
-        if errors:
-            # What precedes an end is sorted before it.
-            for is_error, run in groupby(messages, lambda own: own.error() is not None):
-                if is_error:
-                    for told in run:
-                        self._note(told)
-                else:
-                    self._sort(list(run))
-        else:
+        self._sort([first])
+        for _ in range(MOST_TAKEN // ONCE):
+            messages = consumer.consume(ONCE, 0)
+            if not messages:
+                break
             self._sort(messages)
         return True
 
     def _sort(self, messages: list[Any]) -> None:
-        kafka = confluent_kafka()
-        for own, group in groupby(messages, kafka.Message.partition):
+        """Puts messages to those of their partitions; what precedes an end is sorted before it."""
+        message = confluent_kafka().Message
+        if any(error is not None for error in map(message.error, messages)):
+            for is_error, part in groupby(messages, lambda own: own.error() is not None):
+                if is_error:
+                    for told in part:
+                        self._note(told)
+                else:
+                    self._sort(list(part))
+            return
+        for own, group in groupby(messages, message.partition):
             held = self._held.get(own)
             if held is None:
                 continue
-            run = list(group)
-            if run[0].offset() < held.next:
-                run = run[bisect_left(run, held.next, key=_offset) :]
+            run = Fetched.of(list(group), is_kept=self._rows.needs_messages)
+            if run.offsets[0] < held.next:
+                run = run.between(held.next, run.offsets[-1] + 1)
                 if not run:
                     continue
             held.runs.append(run)
             held.count += len(run)
-            held.next = run[-1].offset() + 1
+            held.next = run.offsets[-1] + 1
             held.is_at_end = False
             if held.count > MOST_HELD and not held.is_paused:
+                kafka = confluent_kafka()
                 self._consumer.pause([kafka.TopicPartition(self._about.topic, own)])
                 held.is_paused = True
 
@@ -416,15 +419,20 @@ class KafkaSource(Source):
             self._is_down = True
 
 
-def _offset(message: Any) -> int:
-    at: int = message.offset()
-    return at
-
-
-def _between(run: list[Any], start: int, end: int) -> list[Any]:
-    if start <= run[0].offset() and run[-1].offset() < end:
-        return run
-    return run[bisect_left(run, start, key=_offset) : bisect_left(run, end, key=_offset)]
+def _chunks(runs: Sequence[Fetched], start: int, end: int) -> Iterator[Fetched]:
+    """The messages between two offsets, about so many at a time as make a batch."""
+    gathered: list[Fetched] = []
+    rows = 0
+    for run in runs:
+        if run.offsets[-1] < start or run.offsets[0] >= end:
+            continue
+        gathered.append(run.between(start, end))
+        rows += len(gathered[-1])
+        if rows >= CHUNK:
+            yield together(gathered)
+            gathered, rows = [], 0
+    if rows:
+        yield together(gathered)
 
 
 def _number(offset: Json | None) -> int:

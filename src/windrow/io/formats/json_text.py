@@ -40,7 +40,8 @@ def object_texts(rows: pa.RecordBatch | pa.StructArray) -> pa.Array:
 
 def json_texts(column: pa.Array) -> pa.Array:
     """The values of a column as JSON, `null` among them."""
-    return pc.fill_null(_texts(column), _NULL)
+    texts = _texts(column)
+    return pc.fill_null(texts, _NULL) if texts.null_count else texts
 
 
 def quoted(texts: pa.Array) -> pa.Array:
