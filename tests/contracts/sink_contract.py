@@ -32,7 +32,11 @@ class SinkPlace(Protocol):
         """A sink that writes there, newly made."""
 
     def visible(self) -> pa.Table:
-        """The rows that whoever reads there sees now, in any order."""
+        """The rows that whoever reads there sees now, in any order.
+
+        Where a commit takes effect a moment after it returned, a place has `settle`, too: it waits for
+        that, while nothing is written that is not committed.
+        """
 
 
 def through_json(written: Json) -> Json:
@@ -58,8 +62,15 @@ class SinkContract:
         """Rows of the columns."""
         return rows(first, count).select(self.columns.names)
 
-    def seen(self, place: Any) -> list[dict[str, Any]]:
-        """What is visible, in order of its numbers."""
+    def seen(self, place: Any, *, is_open: bool = False) -> list[dict[str, Any]]:
+        """What is visible, in order of its numbers.
+
+        Args:
+            place: where the sink writes.
+            is_open: whether something is written there that is not committed.
+        """
+        if hasattr(place, "settle") and not is_open:
+            place.settle()
         found = place.visible().select(self.columns.names).cast(self.columns).to_pylist()
         return sorted(found, key=lambda row: row["id"])
 
@@ -76,9 +87,16 @@ class SinkContract:
     def test_nothing_is_seen_before_the_commit(self, place: Any) -> None:
         sink = self.opened(place)
         written = self.write(sink, 0, 0, 10)
-        assert self.seen(place) == []
+        assert self.seen(place, is_open=True) == []
         sink.commit(0, written)
         assert self.seen(place) == self.rows(0, 10).to_pylist()
+
+    def test_all_is_seen_when_the_sink_is_closed(self, place: Any) -> None:
+        sink = self.opened(place)
+        sink.commit(0, self.write(sink, 0, 0, 10))
+        sink.close()
+        # As whoever reads right behind a run that has ended: nothing is waited for.
+        assert self.seen(place, is_open=True) == self.rows(0, 10).to_pylist()
 
     def test_an_epoch_that_is_committed_twice_is_there_once(self, place: Any) -> None:
         sink = self.opened(place)

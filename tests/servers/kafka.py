@@ -40,6 +40,7 @@ SETTINGS = {
     "auto.create.topics.enable": "false",
     "log.retention.check.interval.ms": "500",
     "log.initial.task.delay.ms": "100",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
     "num.network.threads": "2",
     "num.io.threads": "2",
 }
@@ -98,15 +99,28 @@ class KafkaBroker:
         self._end(signal.SIGTERM)
 
     def topic(self, prefix: str = "t", partitions: int = 1, **settings: str) -> str:
-        """A new topic with a name of its own; settings with _ for a dot."""
-        from confluent_kafka.admin import AdminClient, NewTopic
+        """A new topic with a name of its own, ready for use; settings with _ for a dot."""
+        from confluent_kafka import KafkaException, TopicPartition
+        from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
         name = f"{prefix}-{uuid.uuid4().hex[:10]}"
         config = {key.replace("_", "."): value for key, value in settings.items()}
         made = NewTopic(name, num_partitions=partitions, replication_factor=1, config=config)
         admin = AdminClient({"bootstrap.servers": self.servers})
         admin.create_topics([made])[name].result(30)
-        return name
+        # It is made when the controller says so; the broker leads its partitions a moment later.
+        places = [TopicPartition(name, own) for own in range(partitions)]
+        until = time.monotonic() + READY_S
+        while True:
+            asked = dict.fromkeys(places, OffsetSpec.latest())
+            try:
+                for own in admin.list_offsets(asked, request_timeout=READY_S).values():
+                    own.result(READY_S)
+            except KafkaException as error:
+                if time.monotonic() > until:
+                    raise RuntimeError(f"{name} has no leader after {READY_S:.0f} s") from error
+            else:
+                return name
 
     def _end(self, by: signal.Signals) -> None:
         if self._process is not None:

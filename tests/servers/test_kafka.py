@@ -12,19 +12,22 @@ from functools import partial
 import fastavro
 import pyarrow as pa
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import IsolationLevel, Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
-from contracts.source_contract import ranges, read_through, taken
+from contracts.source_contract import ranges, read_on, read_through, taken
 
 import windrow
 from servers.kafka_topics import (
+    await_broker,
+    await_markers,
     committed_messages,
     committed_rows,
+    ends,
     produce,
     produce_in_transaction,
 )
 from windrow.errors import BindError, DataError, ResourceError
-from windrow.io import Answer, Unavailable
+from windrow.io import Answer, Unavailable, kafka_sink, kafka_source
 
 pytestmark = pytest.mark.services
 
@@ -99,11 +102,12 @@ def test_what_is_not_committed_yet_is_not_read(broker):
     source = of(broker, topic).source()
     assert read(source) == [0, 1, 2]
     producer.commit_transaction(30)
+    await_markers(broker, topic)
     assert read(source) == [0, 1, 2, 3, 4, 5, 50]
 
 
 def test_a_stream_begins_at_an_instant_or_at_the_end(broker):
-    topic = broker.topic()
+    topic = broker.topic(retention_ms="-1")  # else the broker deletes what is so old
     producer = Producer({"bootstrap.servers": broker.servers})
     for n, at in enumerate([1_000_000, 2_000_000, 3_000_000]):
         producer.produce(topic, json.dumps({"n": n}).encode(), timestamp=at)
@@ -126,22 +130,17 @@ def test_new_partitions_are_found_while_it_runs(broker):
     assert read(source) == [0, 1, 2]
     admin = AdminClient({"bootstrap.servers": broker.servers})
     admin.create_partitions([NewPartitions(topic, 3)])[topic].result(30)
-    until = time.monotonic() + 30
-    found: list[int] = []
-    produced = False
-    while len(found) < 3 and time.monotonic() < until:
-        if not produced:
-            try:
-                produce(broker, topic, numbers(10, 3), 3)
-                produced = True
-            except Exception:  # noqa: BLE001  # the broker does not know them yet
-                pass
-        found = read(source, since=last)
+    await_broker(
+        lambda: len(admin.list_topics(topic, timeout=30).topics[topic].partitions) == 3,
+        f"three partitions of {topic}",
+    )
+    produce(broker, topic, numbers(10, 3), 3)
+    found = sorted(row["n"] for part in read_on(source, last, 3).values() for row in part)
     assert found == [10, 11, 12]
 
 
 def test_what_else_a_message_has_becomes_columns(broker):
-    topic = broker.topic(partitions=2)
+    topic = broker.topic(partitions=2, retention_ms="-1")  # else the broker deletes what is so old
     producer = Producer({"bootstrap.servers": broker.servers})
     producer.produce(
         topic, b'{"n": 1}', b"key", 1, timestamp=1_500, headers=[("h", b"\0"), ("i", None)]
@@ -247,7 +246,8 @@ def test_the_group_is_told_how_far_the_stream_was_read(broker):
     watcher.close()
 
 
-def test_a_source_goes_on_where_the_broker_was_killed(broker):
+def test_a_source_goes_on_where_the_broker_was_killed(broker, monkeypatch):
+    monkeypatch.setattr(kafka_source, "ANSWER_S", 3.0)
     topic = broker.topic()
     produce(broker, topic, numbers(0, 50))
     source = of(broker, topic).source()
@@ -270,7 +270,11 @@ def test_a_source_goes_on_where_the_broker_was_killed(broker):
     assert found == list(range(50))
 
 
-def test_an_epoch_is_there_once_though_the_broker_is_killed_in_the_middle_of_it(broker):
+def test_an_epoch_is_there_once_though_the_broker_is_killed_in_the_middle_of_it(
+    broker, monkeypatch
+):
+    monkeypatch.setattr(kafka_sink, "ANSWER_S", 4.0)  # the client waits in vain for all of it
+    monkeypatch.setattr(kafka_sink, "PARTING_S", 1.0)
     topic = broker.topic()
     sink = of(broker, topic).sink()
     assert sink.open("r1", Answer(N)) == -1
@@ -286,16 +290,69 @@ def test_an_epoch_is_there_once_though_the_broker_is_killed_in_the_middle_of_it(
     assert again(lambda: other.open("r1", Answer(N))) == 1
 
 
+def test_an_epoch_is_written_again_right_behind_a_commit(broker):
+    """The broker, still busy with the commit, may refuse to end a transaction that it does not know yet:
+    in one of twenty times where it begins some milliseconds before."""
+    topic = broker.topic(partitions=2)
+    sink = of(broker, topic).sink()
+    sink.open("r6", Answer(N))
+    for epoch in range(0, 80, 2):
+        sink.commit(epoch, [sink.write(epoch, [rows(epoch, 1)])])
+        sink.write(epoch + 1, [rows(1_000, 100 * epoch)])
+        sink.commit(epoch + 1, [sink.write(epoch + 1, [rows(epoch + 1, 1)])])
+    assert sorted(own["n"] for own in committed_rows(broker, topic, 2)) == list(range(80))
+
+
+def test_whoever_reads_behind_a_sink_that_was_closed_sees_all_of_it(broker):
+    topic = broker.topic(partitions=3)
+    for count in range(1, 11):
+        sink = of(broker, topic).sink()
+        epoch = sink.open("r7", Answer(N)) + 1
+        sink.commit(epoch, [sink.write(epoch, [rows(epoch * 9, 9)])])
+        sink.close()
+        decided = ends(broker, topic, 3, IsolationLevel.READ_COMMITTED)
+        assert decided == ends(broker, topic, 3, IsolationLevel.READ_UNCOMMITTED)
+        assert read(of(broker, topic).source()) == list(range(9 * count))
+
+
 def test_a_transaction_that_the_broker_gave_up_is_produced_again(broker):
     topic = broker.topic()
     sink = of(broker, topic, transaction_timeout="1 second").sink()
     sink.open("r2", Answer(N))
     written = [sink.write(0, [rows(0, 10)])]
-    # The broker looks every ten seconds for transactions that are too old.
-    threading.Event().wait(12)
+    (before,) = ends(broker, topic, 1, IsolationLevel.READ_UNCOMMITTED)
+    await_broker(
+        lambda: ends(broker, topic, 1, IsolationLevel.READ_UNCOMMITTED)[0] > max(before, 10),
+        "the broker to give a transaction up, which leaves a marker behind its ten rows",
+    )
     again(lambda: sink.commit(0, written))
     assert sorted(own["n"] for own in committed_rows(broker, topic)) == list(range(10))
     assert of(broker, topic).sink().open("r2", Answer(N)) == 0
+
+
+def test_a_broker_that_has_lost_an_epoch_is_told_of(broker):
+    topic = broker.topic()
+    sink = of(broker, topic, transaction_timeout="1 second").sink()
+    sink.open("r8", Answer(N))
+    sink.commit(4, [sink.write(4, [rows(0, 10)])])
+    await_markers(broker, topic)
+    admin = AdminClient({"bootstrap.servers": broker.servers})
+    admin.delete_consumer_groups(["windrow-r8"])["windrow-r8"].result(30)
+    written = [sink.write(5, [rows(10, 10)])]
+    (before,) = ends(broker, topic, 1, IsolationLevel.READ_UNCOMMITTED)
+    await_broker(
+        lambda: ends(broker, topic, 1, IsolationLevel.READ_UNCOMMITTED)[0] > max(before, 21),
+        "the broker to give a transaction up, so that another producer is made",
+    )
+    with pytest.raises(ResourceError) as caught:
+        again(lambda: sink.commit(5, written))
+    assert str(caught.value) == (
+        f"ResourceError[epoch-lost]: Kafka at {broker.servers} has lost epoch 4 of {topic!r}, which it"
+        " had taken\n"
+        "  it has the epochs of this run up to -1; to go on would leave rows out\n"
+        "  hint: look at the broker's log; begin anew with an empty checkpoint and topic, or put both"
+        " back to an earlier time"
+    )
 
 
 def test_a_run_that_another_process_has_taken_over_is_told_so(broker):

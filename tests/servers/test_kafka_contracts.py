@@ -8,7 +8,7 @@ from contracts.sink_contract import SinkContract
 from contracts.source_contract import COLUMNS, DDL, SourceContract, read_through
 
 import windrow
-from servers.kafka_topics import json_values, produce
+from servers.kafka_topics import await_markers, json_values, produce
 
 pytestmark = [pytest.mark.services, pytest.mark.law]
 
@@ -35,6 +35,9 @@ class Topic:
 
     def sink(self):
         return self.place().sink()
+
+    def settle(self):
+        await_markers(self.broker, self.topic, self.partitions)
 
     def visible(self):
         source = self.source()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import random
+from contextlib import suppress
+from subprocess import TimeoutExpired
 
 import pytest
 
-from servers.kafka_run import run_through
+from servers.kafka_run import ROWS, has_begun, run_through, started
 from servers.kafka_topics import committed_rows, produce
 
 pytestmark = [pytest.mark.services, pytest.mark.law]
 
-ROWS = 2_400
 KILLS = int(os.environ.get("WINDROW_KILLS", "4"))
+"""Of runs; a broker is killed less often, since it takes seconds to start. 100 before a release."""
 
 
 def joined(rows: int) -> list[tuple[int, int, int]]:
@@ -41,3 +44,21 @@ def test_a_run_that_is_killed_again_and_again_gives_every_row_once(broker, argum
     found = committed_rows(broker, arguments[3], 2)
     assert sorted((own["k"], own["a_id"], own["b_id"]) for own in found) == joined(ROWS)
     assert begun > 0, "no kill has hit a run"
+
+
+def test_a_run_outlives_kills_of_its_broker(broker, arguments):
+    draw, crashes = random.Random(KILLS), 0
+    with started(arguments) as process:
+        assert has_begun(process)
+        while crashes < max(1, KILLS // 10):
+            with suppress(TimeoutExpired):
+                # Not a pause: it is how long the broker lives.
+                process.wait(draw.uniform(0.0, 0.5))
+                break
+            broker.kill()
+            broker.start()
+            crashes += 1
+        assert process.wait() == 0
+    found = committed_rows(broker, arguments[3], 2)
+    assert sorted((own["k"], own["a_id"], own["b_id"]) for own in found) == joined(ROWS)
+    assert crashes > 0, "the run had ended before the broker was killed"

@@ -11,6 +11,10 @@ and then reads the number.
 Rows are held here until their epoch is committed: where the broker gives a transaction up, they are
 produced again in another. Where rows are written in another process (a task of Spark's), which has opened
 nothing, they travel with what `write` returns.
+
+A commit is decided when the broker has written it down; readers see the rows some milliseconds later, when
+each partition has its marker. `close` waits for the markers: whoever reads behind a run that has ended
+finds all of it.
 """
 
 from __future__ import annotations
@@ -25,7 +29,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from windrow.errors import DataError, InternalError, ResourceError
-from windrow.io.kafka_client import ANSWER_S, away, client_settings, confluent_kafka, in_our_words
+from windrow.io.kafka_client import (
+    ANSWER_S,
+    LOG,
+    away,
+    client_settings,
+    confluent_kafka,
+    in_our_words,
+)
 from windrow.io.kafka_messages import AnswerMessages, Texts
 from windrow.io.protocol import NO_EPOCH, Answer, Json, Sink, Unavailable
 from windrow.plan.units import to_ticks
@@ -53,7 +64,7 @@ class KafkaSink(Sink):
         self._group: Any = None
         self._held: tuple[int, Texts | None, Texts] | None = None
         self._committed = NO_EPOCH
-        self._is_begun = self._is_numbered = self._must_abort = False
+        self._is_begun = self._is_numbered = self._must_abort = self._has_committed = False
         self._begun_at = 0.0
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -90,10 +101,10 @@ class KafkaSink(Sink):
             self._hold(epoch, [batch for own in written for batch in _unstaged(epoch, own)])
         if self._producer is None:
             self._connect()
-            if epoch <= self._committed:
-                return
         if self._must_abort:
             self._abort()
+        if epoch <= self._committed:  # a producer made anew has found it there
+            return
         if not self._is_begun:
             self._produce()
         place = kafka.TopicPartition(self._about.topic, 0, epoch)
@@ -105,15 +116,19 @@ class KafkaSink(Sink):
             self._is_numbered = True
         self._outside(lambda: self._producer.commit_transaction(ANSWER_S))
         self._is_begun = self._is_numbered = False
+        self._has_committed = True
         self._committed, self._held = epoch, None
 
     def close(self) -> None:
-        """Lets go of the broker; a transaction that is open is given up."""
+        """Lets go of the broker; a transaction that is open is given up, one that is committed is seen."""
         try:
             if self._is_begun:
-                self._abort()
-        except (Unavailable, ResourceError):
-            pass  # the broker gives it up by itself
+                self._outside(lambda: self._producer.abort_transaction(ANSWER_S))
+            elif self._has_committed and self._producer is not None:
+                self._await_markers()
+        except ResourceError as error:
+            # The broker ends it by itself, and whoever opens the run next waits for that.
+            LOG.warning("the last transaction of %s may not be over: %s", self._name, error)
         finally:
             self._disconnect()
 
@@ -159,7 +174,18 @@ class KafkaSink(Sink):
         except kafka.KafkaException as error:
             self._disconnect()
             raise in_our_words(error.args[0], about.servers, about.topic) from error
-        self._committed = found.offset if found.offset >= 0 else NO_EPOCH
+        has = found.offset if found.offset >= 0 else NO_EPOCH
+        if has < self._committed:
+            self._disconnect()
+            raise ResourceError(
+                "epoch-lost",
+                f"Kafka at {about.servers} has lost epoch {self._committed} of {about.topic!r}, which it"
+                " had taken",
+                reason=f"it has the epochs of this run up to {has}; to go on would leave rows out",
+                hint="look at the broker's log; begin anew with an empty checkpoint and topic, or put both"
+                " back to an earlier time",
+            )
+        self._committed = has
 
     def _disconnect(self) -> None:
         if self._group is not None:
@@ -186,10 +212,34 @@ class KafkaSink(Sink):
             raise self._judged(error.args[0]) from error
 
     def _abort(self) -> None:
-        """Gives the open transaction up; nobody will see its rows."""
+        """Gives the open transaction up; nobody will see its rows.
+
+        Right behind a commit the broker may still be busy with that, and not know of the transaction yet:
+        it then refuses to end it, and the producer is of no use any more. A new one of the same name
+        makes the broker end whatever is open.
+        """
         self._must_abort = True
-        self._outside(lambda: self._producer.abort_transaction(ANSWER_S))
+        try:
+            self._outside(lambda: self._producer.abort_transaction(ANSWER_S))
+        except Unavailable:
+            if self._producer is not None:
+                raise
+            self._connect()
         self._is_begun = self._is_numbered = self._must_abort = False
+
+    def _await_markers(self) -> None:
+        """Waits until the last transaction is over in every partition, so that all see its rows.
+
+        The broker lets a new producer of the same name in when that is so, and not before.
+        """
+        kafka = confluent_kafka()
+        settings = client_settings(self._about.servers, self._about.settings)
+        next_one = kafka.Producer(
+            {"retry.backoff.ms": 5, **settings, "transactional.id": self._name}
+        )
+        # Connected first: else it asks for the coordinator in vain, and again half a second later.
+        self._outside(lambda: next_one.list_topics(self._about.topic, timeout=ANSWER_S))
+        self._outside(lambda: next_one.init_transactions(ANSWER_S))
 
     def _outside(self, call: Callable[[], object]) -> None:
         """Calls the producer; what it says of a transaction decides how it goes on when tried again."""
