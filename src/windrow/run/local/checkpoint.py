@@ -39,6 +39,7 @@ class Checkpoint:
         scheduling: how it was scheduled; by negative tuples operators hold other rows.
         clocks: those that had come to each driver; None where all had come to the watermark.
         operators: what each operator computes, of which aliases; none where it was not written down.
+        tables: a digest of each table that rows meet again when they are taken back.
         version: the layout of the state, and of what is around it here.
 
     Examples:
@@ -62,11 +63,12 @@ class Checkpoint:
     clocks: tuple[tuple[int, ...], ...] | None = None
     response: Response = NONE_YET
     operators: tuple[str, ...] = ()
+    tables: Mapping[str, str] = field(default_factory=dict)
     version: str = CHECKPOINT_VERSION
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Reads what was pickled, also where `operators` had the name of `stages`."""
-        known = dict(state)
+        """Reads what was pickled, also where `operators` was called `stages`, or `tables` was not there."""
+        known = {"tables": {}, **state}
         if "stages" in known:
             known["operators"] = known.pop("stages")
         self.__dict__.update(known)
@@ -121,6 +123,23 @@ class Checkpoint:
                     f"the checkpoint was made over other columns of {alias}",
                     reason=f"it was made over {self.columns.get(alias, 'none')}",
                     hint="register it with the columns it had, or start without resume",
+                )
+
+    def check_tables(self, tables: Mapping[str, str]) -> None:
+        """Refuses tables with other rows than those that a row met which is still to be taken back.
+
+        Raises:
+            PlanError: a table has changed.
+        """
+        for name, digest in tables.items():
+            if self.tables.get(name, digest) != digest:
+                raise PlanError(
+                    "checkpoint-of-another-table",
+                    f"the table {name} has other rows than when the checkpoint was made",
+                    reason="it is joined to rows that are taken back: what came with the old rows would"
+                    " never go",
+                    hint=f"put the rows of {name} back, start anew, or join {name} to the stream itself,"
+                    " below the aggregate (FROM (SELECT .. FROM stream, table ..) ..)",
                 )
 
 

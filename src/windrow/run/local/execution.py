@@ -38,7 +38,7 @@ from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_
 from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off, rows_at_once
 from windrow.run.local.sources import NOTHING_NOW, Silence, Source
 from windrow.run.local.stream_statistics import Adapting
-from windrow.run.local.tables import RefreshedTable
+from windrow.run.local.tables import RefreshedTable, digest, met_when_taken_back
 from windrow.run.progress import Progress, Renderer, operator_names, progress_of
 from windrow.run.response import NONE_YET
 from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK
@@ -138,6 +138,11 @@ class Execution:
             return schema
         schema = schema.append(pa.field(CHANGE_TYPE, pa.string()))
         return schema.append(pa.field(EVENT_TIME, arrow_type(self.query.time_type)))
+
+    @cached_property
+    def _table_digests(self) -> dict[str, str]:
+        scans = met_when_taken_back(self.query)
+        return {scan.alias: digest(self._setting.read_table(scan).columns) for scan in scans}
 
     @property
     def is_at_end(self) -> bool:
@@ -294,6 +299,7 @@ class Execution:
             clocks=self.scheduler.clocks,
             response=self._response,
             operators=operators_of(driver.node for driver in operators),
+            tables=self._table_digests,
         )
 
     def _put_away(self) -> None:
@@ -408,6 +414,7 @@ class Execution:
         operators = self.scheduler.operators
         names = operators_of(driver.node for driver in operators)
         checkpoint.check(self.query.sql, columns, self.query.schedule.name, names)
+        checkpoint.check_tables(self._table_digests)
         self._pending.extend(checkpoint.pending)
         self._batch, self._rows_in = checkpoint.batch, checkpoint.rows_in
         self._rows_out = checkpoint.rows_out

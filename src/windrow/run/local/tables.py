@@ -5,11 +5,13 @@ above the join's input, a delete would meet other rows of the table than its ins
 
     + (north, 3) meets (north, Kiel)     the table is read again     - (north, 3) meets (north, Bonn)
 
-so that what came would never go. Such a query is refused before it begins.
+so that what came would never go. Such a query is refused before it begins. The same holds of a table that
+has changed when a query is resumed: a checkpoint keeps a digest of those that rows meet when they go.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +22,7 @@ import pyarrow as pa
 from windrow.errors import BindError, PlanError
 from windrow.io.protocol import Source as OutsideSource
 from windrow.io.protocol import Unavailable
+from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.units import to_ticks
@@ -110,16 +113,31 @@ def check_refreshed(query: PhysicalQuery, data: Mapping[str, Any]) -> None:
     Raises:
         PlanError: a table that is read again is joined to rows that are taken back.
     """
-    for node in query.root.walk():
-        if not isinstance(node, TableJoinRows) or SIGN not in node.input.row_marks:
-            continue
-        for scan in node.table.tables:
-            if isinstance(data.get(scan.table), RefreshedTable):
-                raise PlanError(
-                    "refresh-of-changes",
-                    f"the table {scan.table} is read again at a period, and joined to rows that are"
-                    " taken back",
-                    reason="a row that goes would meet other rows of the table than when it came",
-                    hint=f"join {scan.table} to the stream itself, below the aggregate (FROM (SELECT"
-                    " .. FROM stream, table ..) ..); or leave refresh out",
-                )
+    for scan in met_when_taken_back(query):
+        if isinstance(data.get(scan.table), RefreshedTable):
+            raise PlanError(
+                "refresh-of-changes",
+                f"the table {scan.table} is read again at a period, and joined to rows that are"
+                " taken back",
+                reason="a row that goes would meet other rows of the table than when it came",
+                hint=f"join {scan.table} to the stream itself, below the aggregate (FROM (SELECT"
+                " .. FROM stream, table ..) ..); or leave refresh out",
+            )
+
+
+def met_when_taken_back(query: PhysicalQuery) -> list[ScanTable]:
+    """The tables that rows meet as they come, and again as they are taken back."""
+    return [
+        scan
+        for node in query.root.walk()
+        if isinstance(node, TableJoinRows) and SIGN in node.input.row_marks
+        for scan in node.table.tables
+    ]
+
+
+def digest(rows: pa.RecordBatch) -> str:
+    """A text that two tables of the same rows share, in whatever order these come."""
+    total = 0
+    for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
+        total += int.from_bytes(hashlib.blake2b(repr(row).encode(), digest_size=16).digest())
+    return f"{rows.num_rows}-{total % (1 << 128):032x}"

@@ -144,6 +144,29 @@ def test_a_checkpoint_over_other_columns_of_a_table_is_refused() -> None:
         sales_and_favorites(other).sql(COUNTED, resume=first.checkpoint())
 
 
+def test_a_table_that_rows_meet_again_when_they_go_must_be_the_same_after_a_restart() -> None:
+    query = (
+        "SELECT c.n, f.customer FROM (SELECT item, COUNT(*) AS n FROM sales [RANGE 5] GROUP BY item) c"
+        " JOIN favorites f ON c.item = f.item"
+    )
+    first = sales_and_favorites().sql(query)
+    begun = [next(first)]
+    checkpoint = pickle.loads(pickle.dumps(first.checkpoint()))
+    reordered = FAVORITES.take([3, 1, 0, 2])
+    rest = sales_and_favorites(reordered).sql(query, resume=checkpoint).to_arrow()
+    whole = bag(pa.concat_tables([pa.Table.from_batches(begun), rest]))
+    assert whole == bag(sales_and_favorites().sql(query))
+    with pytest.raises(PlanError) as refused:
+        sales_and_favorites(FAVORITES.slice(1)).sql(query, resume=checkpoint)
+    assert str(refused.value).startswith(
+        "PlanError[checkpoint-of-another-table]: the table f has other rows than when the checkpoint"
+        " was made\n"
+        "  it is joined to rows that are taken back: what came with the old rows would never go\n"
+        "  hint: put the rows of f back, start anew, or join f to the stream itself, below the"
+        " aggregate (FROM (SELECT .. FROM stream, table ..) ..)"
+    )
+
+
 def test_a_condition_on_the_table_alone_is_tested_there_once() -> None:
     physical = planned(sales_and_favorites(), INNER + " WHERE f.least > 1 AND s.price < 5")
     assert isinstance(physical.root, ProjectRows)
