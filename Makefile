@@ -9,6 +9,7 @@ READY := .venv/.ready
 JAVA := java_home="$$(scripts/java)" && export JAVA_HOME="$$java_home" &&
 PYTEST := $(BIN)/python -m pytest
 SERVERS :=
+FLINK_KAFKA := org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2
 
 # Tests and Spark start many Python processes, which would each compile all source files anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -79,6 +80,10 @@ peers: $(READY) ## Install Flink and Pathway, with which benchmarks compare wher
 	  .venv-peers/$$peer/bin/python -m pip install --quiet --upgrade pip; \
 	  .venv-peers/$$peer/bin/python -m pip install --quiet -r benchmarks/peers/$$peer.txt; \
 	done
+	@if command -v mvn >/dev/null; then \
+	  mvn --quiet --batch-mode dependency:copy -Dartifact=$(FLINK_KAFKA) -Dmdep.stripVersion=true \
+	    -DoutputDirectory=$(CURDIR)/.venv-peers/flink; \
+	else echo "peers: Flink's connector for Kafka needs Maven: sudo apt-get install -y maven"; fi
 
 experiments: $(READY) ## Run the papers' experiments at full size and write their page
 	@$(BIN)/windrow experiment run all --out docs/experiments

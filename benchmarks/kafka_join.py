@@ -6,6 +6,8 @@ A broker of its own is started (`make services` fetches it); it shares the machi
 
 - **Throughput**: three topics are filled first, with so many tuples each; timed is the run from its call
   until all results are committed in the fourth topic, exactly once, with a checkpoint.
+- **Flink**: the same beside it, with one task and with two for each operator, where `make peers` has
+  installed it: `benchmarks/peers/flink_kafka_join.py`.
 - **Latency**: tuples are produced at a rate; the answer's rows are read by a consumer that sees what is
   committed alone. From the instant at which the youngest tuple of a result was produced to the instant at
   which the result was read.
@@ -30,7 +32,8 @@ from benchmarks.streaming import JOIN
 from benchmarks.workloads import ThreeStreams
 from windrow.io.formats.json_text import object_texts
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
 
 SCHEMA = "ts TIMESTAMP, k BIGINT, v DOUBLE"
 JVM = ("-Xms512m", "-Xmx1g", "-XX:+UseSerialGC")
@@ -60,6 +63,33 @@ def throughput(broker: object, tuples: int, folder: Path) -> dict[str, object]:
         "tuples_per_s": round(3 * tuples / seconds),
         "processor_s": round(used, 2),
         "peak_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
+    }
+
+
+def flink(broker: object, tuples: int, parallelism: int) -> dict[str, object] | None:
+    """The same by Flink, in a process of its own; None where `make peers` has not installed it."""
+    python = ROOT / ".venv-peers" / "flink" / "bin" / "python"
+    if not python.exists():
+        return None
+    topics = [fill(broker, stream, tuples) for stream in range(3)]
+    outs = [broker.topic("out") for _ in range(2)]  # type: ignore[attr-defined]
+    program = ROOT / "benchmarks" / "peers" / "flink_kafka_join.py"
+    ran = subprocess.run(
+        [python, program, broker.servers, *topics, *outs, str(parallelism)],  # type: ignore[attr-defined]
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    told = json.loads(ran.stdout.splitlines()[-1])
+    from servers.kafka_topics import committed_rows  # type: ignore[import-not-found]
+
+    rows = committed_rows(broker, outs[0])
+    return {
+        "tuples": 3 * tuples,
+        "rows": len(rows),
+        **told,
+        "tuples_per_s": round(3 * tuples / told["seconds"]),
+        "parallelism": parallelism,
     }
 
 
@@ -177,14 +207,13 @@ def main() -> None:
         broker = KafkaBroker(Path(folder) / "broker", JVM)
         broker.start()
         try:
-            print(
-                json.dumps({"what": "throughput", **throughput(broker, given.tuples, Path(folder))})
-            )
-            print(
-                json.dumps(
-                    {"what": "latency", **latency(broker, given.rate, given.seconds, Path(folder))}
-                )
-            )
+            shown: list[tuple[str, object]] = [
+                ("throughput", throughput(broker, given.tuples, Path(folder))),
+                *(("flink", flink(broker, given.tuples, cores)) for cores in (1, 2)),
+                ("latency", latency(broker, given.rate, given.seconds, Path(folder))),
+            ]
+            for what, found in shown:
+                print(json.dumps({"what": what, **(found or {"missing": "make peers"})}))  # type: ignore[dict-item]
         finally:
             broker.kill()
 
