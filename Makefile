@@ -8,7 +8,6 @@ BIN := .venv/bin
 READY := .venv/.ready
 JAVA := java_home="$$(scripts/java)" && export JAVA_HOME="$$java_home" &&
 PYTEST := $(BIN)/python -m pytest
-SERVERS :=
 FLINK_KAFKA := org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2
 
 # Tests and Spark start many Python processes, which would each compile all source files anew.
@@ -31,27 +30,28 @@ demo: $(READY) ## Run the main job on Spark in local mode, and check its answers
 
 # In one run, which collects once. By name, the short files of tests/unit come last, so that neither
 # process waits for the other's last file; by how many tests they have, one long law would come last.
-test: $(READY) ## Run every test
-	@$(JAVA) $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
+test: $(READY) ## Run every test but those that start servers
+	@$(JAVA) $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not services"
 
 test-local: $(READY) ## Run all tests that need no JVM: quick and slow ones, and laws
-	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not spark"
+	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not spark and not services"
 
 test-fast: $(READY) ## Run the tests that need no JVM, laws and slow ones apart
-	@$(PYTEST) -n 2 --dist loadfile -m "not spark and not law and not slow"
+	@$(PYTEST) -n 2 --dist loadfile -m "not spark and not services and not law and not slow"
 
 test-laws: $(READY) ## Run the tests of laws that need no JVM: any cut, order, runner, restart
-	@$(PYTEST) -n 2 --dist loadfile -m "law and not spark"
+	@$(PYTEST) -n 2 --dist loadfile -m "law and not spark and not services"
 
 # By name, the long files come early; by how many tests they have, one long test would come last.
 test-spark: $(READY) ## Run the tests that need a JVM
 	@$(JAVA) $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m spark tests/docs tests/extension tests/spark
 
 services: ## Install the servers that tests of connectors start, or say what is missing
-	@for service in scripts/services/*; do if [ -x "$$service" ]; then "$$service"; fi; done
+	@missing=0; for service in scripts/services/*; do \
+	  if [ -x "$$service" ]; then "$$service" || missing=1; fi; done; exit $$missing
 
-test-services: $(READY) ## Run the tests that start servers of their own
-	@$(PYTEST) -n 2 --dist loadfile -m services -rs -k "$(SERVERS)" tests/servers
+test-services: $(READY) ## Run the tests that start servers of their own; they skip where one is missing
+	@$(PYTEST) -n 2 --dist loadfile -m services -rs tests/servers
 
 lint: $(READY) ## Check style and formatting
 	@$(BIN)/ruff check .
@@ -92,7 +92,7 @@ experiments: $(READY) ## Run the papers' experiments at full size and write thei
 docs: $(READY) ## Build the site into site/
 	@$(BIN)/mkdocs build --strict
 
-check: lint types imports test docs ## Run all that must hold before a change lands
+check: lint types imports test test-services docs ## Run all that must hold before a change lands
 
 clean: ## Remove .venv and what the tools left behind
 	@rm -rf .venv .venv-peers site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,6 +14,7 @@ import pytest
 import windrow
 from servers.postgres_rows import executed
 from windrow.io import Unavailable
+from windrow.io.postgres import database
 from windrow.run.local.followed import table_at
 from windrow.run.local.tables import RefreshedTable
 
@@ -290,3 +292,18 @@ def test_refresh_is_refused_where_rows_are_taken_back(postgres_server, table):
         w.sql(query).to_arrow()
     with pytest.raises(windrow.BindError, match="no length of time"):
         w.table("stores", windrow.postgres(url, table=table, refresh=5))
+
+
+def test_a_server_that_is_too_old_is_told_of(postgres_server, monkeypatch):
+    monkeypatch.setattr(database, "LEAST_VERSION", 99)  # any server is older than that
+    place = windrow.postgres(postgres_server.url, table="stores")
+    with psycopg.connect(postgres_server.url) as connection:
+        version = connection.info.server_version // 10_000
+    with pytest.raises(windrow.ResourceError) as caught:
+        place.table_source().columns()
+    assert re.fullmatch(
+        rf"ResourceError\[postgres-version\]: the server at \S+ is PostgreSQL {version}\n"
+        r"  Windrow needs PostgreSQL 99 or newer\n"
+        r"  hint: use a newer server",
+        str(caught.value),
+    )

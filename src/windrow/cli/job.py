@@ -354,7 +354,8 @@ def _values(section: str, where: str, table: Mapping[str, Any], folder: Path) ->
     """What a table says, checked: paths in their places, columns and types as values."""
     place, values = None, dict(table)
     if section in {"streams", "tables", "sink"}:
-        place, values = place_in(where, table, folder)
+        kept = ("changes",) if section == "streams" else ()
+        place, values = place_in(where, table, folder, kept)
     _check(where, values, _KEYS[section])
     for key, example in _EXAMPLES[section].items():
         if key not in values and not (key == "path" and place is not None):

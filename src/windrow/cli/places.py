@@ -10,7 +10,7 @@ The connector's own fields say what there is to say, and of which kind it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import NoneType, UnionType
@@ -35,9 +35,16 @@ _KINDS = {
 
 
 def place_in(
-    where: str, table: Mapping[str, Any], folder: Path
+    where: str, table: Mapping[str, Any], folder: Path, kept: Collection[str] = ()
 ) -> tuple[Connector | None, dict[str, Any]]:
     """The place that a table of the file names, if one does, and the rest of what it says.
+
+    Args:
+        where: the table, for messages.
+        table: what it says.
+        folder: where the file is.
+        kept: keys that are never the place's, whatever it is: `changes` of a stream names a column, while
+            a sink of Kafka's has an option of that name.
 
     Raises:
         JobError: it names two, or says something of it that does not fit.
@@ -50,7 +57,7 @@ def place_in(
         raise JobError("two-places", f"{where} names both {both}", hint="name one of them")
     kind = load(CONNECTORS[named[0]])
     first, *others = [own.name for own in fields(kind)]
-    said = {own: table[own] for own in others if own in table}
+    said = {own: table[own] for own in others if own in table and own not in kept}
     said[first] = table[named[0]]
     hints = get_type_hints(kind)
     for key, value in said.items():

@@ -32,6 +32,15 @@ def test_a_connector_is_told_what_the_table_says_of_it(tmp_path):
     assert source.about["time"] == "ts"
 
 
+def test_changes_of_a_stream_are_a_column_and_of_a_sink_an_option(tmp_path):
+    stream = 'kafka = "orders"\nformat = "debezium"\nschema = "k BIGINT"\nchanges = "_change"'
+    job = loaded(tmp_path, stream, '[sink]\nkafka = "out"\nchanges = "debezium"\n')
+    (source,) = job.streams
+    assert source.about["changes"] == "_change"
+    assert source.place.changes == "upsert"
+    assert job.sink.place.changes == "debezium"
+
+
 def test_what_comes_from_outside_is_a_stream_where_nobody_says_otherwise(tmp_path):
     assert loaded(tmp_path, 'generate = "k BIGINT, ts TIMESTAMP"').mode == "streaming"
     assert loaded(tmp_path, 'path = "data"').mode == "batch"
