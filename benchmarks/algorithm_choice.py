@@ -120,6 +120,14 @@ SITUATIONS = (
         "WINDOW (a, b) = 5 AND WINDOW (b, c) = 40 AND WINDOW (a, c) = 300",
     ),
     Situation("2 streams, a band", (1, 1), 50, "abs(a.x - b.x) < 3", "WINDOW = 400"),
+    Situation(
+        "2 streams match rarely by an equality, a fast third by time", (1, 1, 20), 2_000, "a.k = b.k",
+        "WINDOW = 20",
+    ),
+    Situation(
+        "2 streams match rarely without an equality, a fast third by time", (1, 1, 20), 50,
+        "a.x < b.x - 990", "WINDOW = 100",
+    ),
 )  # fmt: skip
 
 
