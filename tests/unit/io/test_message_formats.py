@@ -132,6 +132,32 @@ def test_times_are_read_from_numbers_of_their_unit(unit, number):
     assert row["day"].isoformat() == "1970-01-03"
 
 
+def read(kind, values):
+    """What a column of a type has of values, as texts of JSON, and which are aside."""
+    found = JsonValues(pa.schema([("a", kind)])).decode(
+        [f'{{"a":{own}}}'.encode() for own in values]
+    )
+    return found.rows["a"].to_pylist(), [n for n, _ in found.bad]
+
+
+@pytest.mark.parametrize("number", [99999, 1000, -1000, 1.234, '"99999"'])
+def test_a_number_that_a_decimal_cannot_hold_is_kept_aside(number):
+    kind = pa.decimal128(5, 2)
+    assert read(kind, [number, 999.99]) == ([Decimal("999.99")], [0])
+    assert read(pa.list_(kind), [f"[1, {number}]", "[1]", "null"]) == ([[Decimal(1)], None], [0])
+    nested = pa.struct([("x", pa.list_(pa.struct([("y", kind)])))])
+    assert read(nested, [f'{{"x": [{{"y": {number}}}]}}', '{"x": null}']) == ([{"x": None}], [0])
+
+
+def test_a_number_that_a_float_cannot_hold_is_kept_aside():
+    assert read(pa.float32(), ["1e39", "-1e39", "1.5", "Infinity"]) == ([1.5, math.inf], [0, 1])
+    assert read(pa.list_(pa.float32()), ["[1e39]", "[-Infinity, null]"]) == (
+        [[-math.inf, None]],
+        [0],
+    )
+    assert read(pa.float64(), ["1e400", "1e39", "-Infinity"]) == ([1e39, -math.inf], [0])
+
+
 def test_a_unit_that_is_none_is_refused():
     with pytest.raises(BindError, match=r"\[bad-timestamps\]: timestamps='days' says nothing"):
         JsonValues(K_V, "days")
@@ -162,6 +188,17 @@ def test_envelopes_become_changes_and_what_is_none_is_named():
     assert found.rows["_changed_at"][0].as_py() == datetime(1970, 1, 1, 0, 0, 0, 5000, tzinfo=UTC)
     assert [n for n, _ in found.bad] == [3, 4, 5]
     assert "REPLICA IDENTITY FULL" in found.bad[0][1]
+
+
+@pytest.mark.parametrize("at", [2**63 - 1, -(2**63), 10**16])
+def test_a_change_whose_milliseconds_are_no_microseconds_is_kept_aside(at):
+    far = [{**envelope("c", None, {"k": 1, "v": "a"}), "source": {"ts_ms": at}}]
+    far += [{"after": {"k": 1, "v": "a"}, "op": "c", "ts_ms": at}]
+    near = {**far[0], "source": {"ts_us": 7, "ts_ms": at}, "ts_ms": at}
+    found = DebeziumValues(K_V).decode([json.dumps(own).encode() for own in [*far, near]])
+    assert [n for n, why in found.bad if "further from 1970" in why] == [0, 1]
+    assert found.rows["_changed_at"].view(pa.int64()).to_pylist() == [7]
+    assert found.messages.tolist() == [2]
 
 
 CHANGELOG = pa.schema(

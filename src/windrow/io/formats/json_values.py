@@ -10,21 +10,25 @@ there are as many objects as values.
 Within an object a { never follows a } without a comma, and no string holds a newline as it is, so that
 values meet between objects: each holds one object at least, hence exactly one.
 
-Types are strict: a text is no number, 1.5 is no BIGINT, and 1.239 is no DECIMAL(10,2). What is missing is
-NULL, and keys that are no columns are left out.
+Types are strict: a text is no number, 1.5 is no BIGINT, 1.239 is no DECIMAL(10,2) and 99999 no
+DECIMAL(5,2). What is missing is NULL, and keys that are no columns are left out. NaN and Infinity as they
+stand, without quotes, are values of DOUBLE and FLOAT.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.json
 
 from windrow.errors import BindError
 from windrow.io.formats.decoded import Decoded, one_batch, parse_around_bad
+from windrow.io.formats.iso_times import dates_of, instants_of
+from windrow.io.formats.nested import by_parts, leaves, with_parts
 
 ISO = "iso"
 UNITS = ("s", "ms", "us", "ns")
@@ -54,18 +58,13 @@ class JsonValues:
                 hint="timestamps='iso', or the unit of numbers: 's', 'ms', 'us' or 'ns'",
             )
         self.columns = columns
-        written = [field.with_type(_written(field.type, timestamps, field)) for field in columns]
-        self._written = pa.schema(written)
-        self._between = pa.schema(
-            [
-                field.with_type(columns.field(n).type)
-                if pa.types.is_binary(columns.field(n).type)
-                else field.with_type(_numbered(field.type, columns.field(n).type, timestamps))
-                for n, field in enumerate(written)
-            ]
+        self._unit = timestamps
+        self._written = _all_written(columns, timestamps, _zoned_as_read)
+        self._any_text = _all_written(columns, timestamps, _zoned_as_text)
+        self._as_doubles = pa.schema(
+            [own.with_type(_floats_as_doubles(own.type)) for own in self._any_text]
         )
         self._base64 = [n for n, field in enumerate(columns) if pa.types.is_binary(field.type)]
-        self._is_as_written = self._written == columns and not self._base64
 
     def decode(self, values: Sequence[bytes]) -> Decoded:
         """The rows of objects."""
@@ -74,26 +73,76 @@ class JsonValues:
 
     def _parsed(self, values: Sequence[bytes]) -> pa.Table:
         text = _joined(values)
-        table = pyarrow.json.read_json(
-            pa.BufferReader(text),
-            # One block: where it is cut into several, a newline within an object would end it.
-            read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-            parse_options=pyarrow.json.ParseOptions(
-                explicit_schema=self._written, unexpected_field_behavior="ignore"
-            ),
-        )
+        try:
+            table = _read(text, self._written)
+        except pa.ArrowInvalid as error:
+            # Arrow's reader of instants is fast, and knows neither nanoseconds nor long years.
+            if "to timestamp" not in str(error) or self._any_text == self._written:
+                raise
+            table = _read(text, self._any_text)
         if table.num_rows != len(values):
             raise ValueError("it holds more than one JSON object")
-        if self._is_as_written:
-            return table
+        arrays = [column.combine_chunks() for column in table.columns]
+        self._check(text, arrays)
         for column in self._base64:
             decoded = [
                 None if own is None else base64.b64decode(own, validate=True)
-                for own in table.column(column).to_pylist()
+                for own in arrays[column].to_pylist()
             ]
-            found = pa.array(decoded, pa.binary())
-            table = table.set_column(column, self.columns.field(column), found)
-        return table.cast(self._between).cast(self.columns)
+            arrays[column] = pa.array(decoded, pa.binary())
+        fitted = [
+            by_parts(own, field.type, self._leaf)
+            for own, field in zip(arrays, self.columns, strict=True)
+        ]
+        return pa.Table.from_arrays(fitted, schema=self.columns)
+
+    def _check(self, text: bytes, arrays: Sequence[pa.Array]) -> None:
+        """Refuses numbers that Arrow has read as others: too long for a DECIMAL, too large for a FLOAT."""
+        is_large = False
+        for leaf in (own for array in arrays for own in leaves(array)):
+            if pa.types.is_decimal(leaf.type):
+                leaf.validate(full=True)
+            elif leaf.type == pa.float32():
+                is_large |= bool(pc.any(pc.is_inf(leaf)).as_py())
+        if not is_large:
+            return
+        doubles = _read(text, self._as_doubles)
+        exact = (leaf for own in doubles.columns for leaf in leaves(own.combine_chunks()))
+        for leaf, own in zip(
+            (leaf for array in arrays for leaf in leaves(array)), exact, strict=True
+        ):
+            if leaf.type == pa.float32() and not pc.is_inf(leaf).equals(pc.is_inf(own)):
+                raise ValueError("a number is too large for FLOAT")
+
+    def _leaf(self, array: pa.Array, target: pa.DataType) -> pa.Array:
+        """What is written as a text or a number as what it means."""
+        if pa.types.is_string(array.type):
+            if pa.types.is_timestamp(target):
+                return instants_of(array, target)
+            if pa.types.is_date(target):
+                return dates_of(array)
+        if pa.types.is_timestamp(target):
+            if self._unit == "ns":
+                return _micros_of_nanos(array).view(target)
+            return array.view(pa.timestamp(self._unit, target.tz)).cast(target)
+        return array.cast(target)  # the number of an INTERVAL is one of microseconds, too
+
+
+def _read(text: bytes, columns: pa.Schema) -> pa.Table:
+    return pyarrow.json.read_json(
+        pa.BufferReader(text),
+        # One block: where it is cut into several, a newline within an object would end it.
+        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        parse_options=pyarrow.json.ParseOptions(
+            explicit_schema=columns, unexpected_field_behavior="ignore"
+        ),
+    )
+
+
+def _micros_of_nanos(nanos: pa.Array) -> pa.Array:
+    """Microseconds: what is below them is cut off, as it is of texts."""
+    micros = np.floor_divide(nanos.fill_null(0).to_numpy(), 1000)
+    return pa.array(micros, mask=nanos.is_null().to_numpy(zero_copy_only=False))
 
 
 def _joined(values: Sequence[bytes]) -> bytes:
@@ -119,45 +168,58 @@ def _look_like_objects(text: bytes, values: Sequence[bytes]) -> bool:
     return bool(begins.all() and closes.all())
 
 
-def _written(arrow: pa.DataType, timestamps: str, field: pa.Field) -> pa.DataType:
+def _all_written(
+    columns: pa.Schema, timestamps: str, zoned: Callable[[pa.DataType], pa.DataType]
+) -> pa.Schema:
+    return pa.schema([own.with_type(_written(own.type, timestamps, own, zoned)) for own in columns])
+
+
+def _zoned_as_read(arrow: pa.DataType) -> pa.DataType:
+    """Arrow's reader knows most instants, and would move those that have no zone to UTC."""
+    return arrow if arrow.tz is not None else pa.string()
+
+
+def _zoned_as_text(arrow: pa.DataType) -> pa.DataType:  # noqa: ARG001
+    return pa.string()
+
+
+def _written(
+    arrow: pa.DataType,
+    timestamps: str,
+    field: pa.Field,
+    zoned: Callable[[pa.DataType], pa.DataType],
+) -> pa.DataType:
     """The type that values of a type are parsed as."""
     if pa.types.is_timestamp(arrow):
-        return arrow if timestamps == ISO else pa.int64()
+        return zoned(arrow) if timestamps == ISO else pa.int64()
     if pa.types.is_date(arrow):
         return pa.string() if timestamps == ISO else arrow
     if pa.types.is_time(arrow):
         return pa.string()
-    if pa.types.is_struct(arrow):
-        parts = [arrow.field(n) for n in range(arrow.num_fields)]
-        return pa.struct([own.with_type(_nested(own.type, timestamps, field)) for own in parts])
-    if pa.types.is_list(arrow):
-        return pa.list_(arrow.value_field.with_type(_nested(arrow.value_type, timestamps, field)))
+    if pa.types.is_duration(arrow):
+        return pa.int64()
+    if pa.types.is_struct(arrow) or pa.types.is_list(arrow):
+        return with_parts(arrow, lambda own: _nested(own, timestamps, field, zoned))
     if pa.types.is_map(arrow):
         raise _no_json(field, "an object with any keys has no columns")
     return arrow
 
 
-def _nested(arrow: pa.DataType, timestamps: str, field: pa.Field) -> pa.DataType:
+def _nested(
+    arrow: pa.DataType,
+    timestamps: str,
+    field: pa.Field,
+    zoned: Callable[[pa.DataType], pa.DataType],
+) -> pa.DataType:
     if pa.types.is_binary(arrow):
         raise _no_json(field, "bytes inside of other values are not read")
-    return _written(arrow, timestamps, field)
+    return _written(arrow, timestamps, field, zoned)
 
 
-def _numbered(written: pa.DataType, arrow: pa.DataType, timestamps: str) -> pa.DataType:
-    """The type between what is parsed and what is wanted: numbers as instants of their unit."""
-    if pa.types.is_timestamp(arrow):
-        return arrow if timestamps == ISO else pa.timestamp(timestamps, arrow.tz)
-    if pa.types.is_struct(arrow):
-        return pa.struct(
-            [
-                own.with_type(_numbered(written.field(n).type, own.type, timestamps))
-                for n, own in enumerate(arrow.field(i) for i in range(arrow.num_fields))
-            ]
-        )
-    if pa.types.is_list(arrow):
-        inner = _numbered(written.value_type, arrow.value_type, timestamps)
-        return pa.list_(arrow.value_field.with_type(inner))
-    return written
+def _floats_as_doubles(arrow: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(arrow) or pa.types.is_list(arrow):
+        return with_parts(arrow, _floats_as_doubles)
+    return pa.float64() if arrow == pa.float32() else arrow
 
 
 def _no_json(field: pa.Field, why: str) -> BindError:
