@@ -42,6 +42,9 @@ from windrow.schema import MAX_TICK
 
 FIRST, LOST = "first", "lost"
 
+_LONGEST_ROW = 300
+"""Characters of a row that an error shows."""
+
 Numbers = NDArray[np.int64]
 
 
@@ -144,19 +147,46 @@ class ResolveChangesOp(SteppingOp):
         if self._numbers[LOST]:
             self.counters.late += len(unmatched)
         elif len(unmatched):
-            at = show_instant(int(rows.times[unmatched[0]]), self._node.time_type)
+            first = int(unmatched[0])
+            at = show_instant(int(rows.times[first]), self._node.time_type)
+            row = select(rows.columns, self._node.compared).slice(first, 1)
             raise DataError(
                 "delete-without-row",
                 f"a change of {self._node.alias} at {at} deletes a row that is not there",
                 reason="a delete takes back an equal row, apart from its time, that was inserted "
-                "at its instant or before",
-                hint="check that the changelog is complete and starts with its inserts",
+                f"at its instant or before; it deletes {_shown_row(row)}",
+                hint="check that the changelog is complete and starts with its inserts, that none of "
+                "them was kept aside, and that a database logs whole rows and not their keys alone "
+                "(PostgreSQL: REPLICA IDENTITY FULL)",
             )
 
     @property
     def _may_have_ended(self) -> int:
         """The first instant at which some row may have left its window: the first row has."""
         return int(self._ends(np.array([self._numbers[FIRST]]))[0])
+
+
+def _shown_row(row: pa.RecordBatch) -> str:
+    """The one row of a batch, as a message has it.
+
+    Examples:
+        >>> _shown_row(pa.record_batch({"id": [1], "name": pa.array([None], pa.string())}))
+        'id=1, name=NULL'
+    """
+    text = ", ".join(
+        f"{name}={_shown_value(column[0])}"
+        for name, column in zip(row.schema.names, row.columns, strict=True)
+    )
+    return text if len(text) <= _LONGEST_ROW else f"{text[:_LONGEST_ROW]} .."
+
+
+def _shown_value(value: pa.Scalar) -> str:
+    if not value.is_valid:
+        return "NULL"
+    try:
+        return repr(value.as_py())
+    except (OverflowError, ValueError):
+        return "a value that Python cannot hold"  # such as a year beyond 9999
 
 
 class Deleted(NamedTuple):

@@ -79,6 +79,29 @@ def test_a_delete_of_a_row_that_never_came_is_bad_data() -> None:
     assert changes("SELECT DISTINCT door FROM doors [RANGE 5]", doors_and_numbers(doors))
 
 
+def test_a_delete_that_finds_no_row_says_which_and_what_a_database_has_to_log() -> None:
+    rows = pa.table(
+        {
+            "id": [1, 1],
+            "name": ["a", None],
+            "at": pa.array([1, 2**62], pa.timestamp("us")),
+            "ts": [1, 3],
+            "op": ["insert", "delete"],
+        }
+    )
+    w = session({"s": rows}, time="ts", changes="op")
+    with pytest.raises(windrow.DataError) as caught:
+        w.sql("SELECT id, name, at FROM s").to_arrow()
+    assert str(caught.value) == (
+        "DataError[delete-without-row]: a change of s at 3 deletes a row that is not there\n"
+        "  a delete takes back an equal row, apart from its time, that was inserted at its instant or"
+        " before; it deletes s.id=1, s.name=NULL, s.at=a value that Python cannot hold\n"
+        "  hint: check that the changelog is complete and starts with its inserts, that none of them"
+        " was kept aside, and that a database logs whole rows and not their keys alone"
+        " (PostgreSQL: REPLICA IDENTITY FULL)"
+    )
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [
