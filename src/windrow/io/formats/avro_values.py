@@ -12,33 +12,30 @@ and both would be read as rows that nobody wrote.
 from __future__ import annotations
 
 import io
-import json
-import urllib.error
-import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from windrow.errors import BindError, ResourceError
+from windrow.io.formats.avro_columns import Reading, columns_of, readings_of
+from windrow.io.formats.avro_schema import Writer, writer_of
 from windrow.io.formats.decoded import Decoded, one_batch, parse_around_bad
-from windrow.io.protocol import Unavailable
+from windrow.io.formats.schema_registry import SchemaRegistry
 
-ANSWER_S = 10.0
 _MAGIC, _PREFIX = b"\0", 5
+_GIVEN = -1
 
-_SIMPLE = {
-    "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(), "float": pa.float32(),
-    "double": pa.float64(), "bytes": pa.binary(), "string": pa.string(), "enum": pa.string(),
-    "fixed": pa.binary(), "null": pa.null(),
-}  # fmt: skip
-_LOGICAL = {
-    "date": pa.date32(), "timestamp-millis": pa.timestamp("us", "UTC"),
-    "timestamp-micros": pa.timestamp("us", "UTC"), "local-timestamp-millis": pa.timestamp("us"),
-    "local-timestamp-micros": pa.timestamp("us"), "time-millis": pa.time64("ns"),
-    "time-micros": pa.time64("ns"), "uuid": pa.string(),
-}  # fmt: skip
+
+@dataclass(frozen=True)
+class _Known:
+    """A schema that wrote values, and how columns are read from it; or why they are not."""
+
+    writer: Writer | None = None
+    readings: Mapping[str, Reading] | None = None
+    why_not: str = ""
 
 
 class AvroValues:
@@ -59,135 +56,101 @@ class AvroValues:
                 + (" both avro_schema and registry are given" if schema else " none is given"),
                 hint="give avro_schema='{..}' or registry='http://..', one of them",
             )
-        self._registry = registry.rstrip("/")
-        self._known: dict[int, Any] = {}
-        self._given = _parsed(schema) if schema else None
+        self._registry = SchemaRegistry(registry) if registry else None
+        given = writer_of(schema) if schema else None
         if columns is None:
-            told = schema or self._asked(f"subjects/{subject}/versions/latest")["schema"]
-            columns = _columns(json.loads(told))
+            told = given
+            if self._registry is not None:
+                told = writer_of(self._registry.latest(subject), f"the schema of {subject!r}")
+            assert told is not None
+            columns = columns_of(told.kind)
         self.columns = columns
+        self._known: dict[int, _Known] = {}
+        if given is not None:
+            self._known[_GIVEN] = _Known(given, readings_of(given.kind, columns))
 
     def decode(self, values: Sequence[bytes]) -> Decoded:
         """The rows of records."""
-        records: list[Any] = []
-        numbers: list[int] = []
+        records: dict[int, list[Any]] = {}
+        numbers: dict[int, list[int]] = {}
         bad: list[tuple[int, str]] = []
+        unknown: dict[int, str] = {}
         for number, value in enumerate(values):
             try:
-                records.append(self._record(value))
-                numbers.append(number)
-            except (ResourceError, BindError):
+                schema, begin = self._place(value)
+                if schema not in self._known and schema not in unknown:
+                    self._ask(schema, unknown)
+                if schema in unknown:
+                    raise LookupError(unknown[schema])  # noqa: TRY301
+                record = self._record(schema, begin, value)
+            except ResourceError:
                 raise
+            except EOFError:
+                bad.append((number, "it ends before the record does"))
             except Exception as error:  # noqa: BLE001  # whatever bytes may do to the reader
                 bad.append((number, str(error) or type(error).__name__))
-        tables, good, unfit = parse_around_bad(self._table, records)
-        places = np.array(numbers, np.int64)
-        bad += [(int(places[own]), why) for own, why in unfit]
-        return Decoded(one_batch(tables, self.columns), places[good], sorted(bad))
+            else:
+                records.setdefault(schema, []).append(record)
+                numbers.setdefault(schema, []).append(number)
+        tables: list[pa.Table] = []
+        places: list[Any] = []
+        for schema, own in records.items():
+            parsed, good, unfit = parse_around_bad(self._parser(schema), own)
+            tables += parsed
+            of_schema = np.array(numbers[schema], np.int64)
+            places.append(of_schema[good])
+            bad += [(int(of_schema[at]), why) for at, why in unfit]
+        rows = one_batch(tables, self.columns)
+        messages = np.concatenate(places) if places else np.empty(0, np.int64)
+        if len(records) > 1:
+            order = np.argsort(messages, kind="stable")
+            rows, messages = rows.take(pa.array(order)), messages[order]
+        return Decoded(rows, messages, sorted(bad))
 
-    def _table(self, records: Sequence[Any]) -> pa.Table:
+    def _place(self, value: bytes) -> tuple[int, int]:
+        """The number of the schema of a value, and where its record begins."""
+        if self._registry is None:
+            return _GIVEN, 0
+        if value[:1] != _MAGIC or len(value) < _PREFIX:
+            raise ValueError("it does not begin with the number of a schema")
+        return int.from_bytes(value[1:_PREFIX]), _PREFIX
+
+    def _ask(self, number: int, unknown: dict[int, str]) -> None:
+        """Asks the registry for a schema; one that it does not have now, it may have later."""
+        assert self._registry is not None
         try:
-            return pa.Table.from_pylist(list(records), schema=self.columns)
-        except (TypeError, OverflowError, pa.ArrowTypeError) as error:
-            raise ValueError(str(error)) from error
+            writer = writer_of(self._registry.schema(number), f"schema {number} of the registry")
+            self._known[number] = _Known(writer, readings_of(writer.kind, self.columns))
+        except LookupError as error:
+            unknown[number] = str(error)
+        except BindError as error:
+            reason = f": {error.reason}" if error.reason else ""
+            self._known[number] = _Known(why_not=f"{error.sentence}{reason}")
 
-    def _record(self, value: bytes) -> Any:
+    def _record(self, schema: int, begin: int, value: bytes) -> Any:
         import fastavro  # noqa: PLC0415
 
-        schema, begin = self._given, 0
-        if schema is None:
-            if value[:1] != _MAGIC or len(value) < _PREFIX:
-                raise ValueError("it does not begin with the number of a schema")
-            schema, begin = self._schema(int.from_bytes(value[1:_PREFIX], "big")), _PREFIX
+        known = self._known[schema]
+        if known.writer is None:
+            raise ValueError(known.why_not)
         stream = io.BytesIO(value)
         stream.seek(begin)
-        record = fastavro.schemaless_reader(stream, schema, None)
+        record = fastavro.schemaless_reader(stream, known.writer.parsed, None)
         if stream.tell() != len(value):
             raise ValueError("there are bytes behind the record")
-        if not isinstance(record, dict):
-            raise TypeError("it is no record")
         return record
 
-    def _schema(self, number: int) -> Any:
-        if number not in self._known:
-            self._known[number] = _parsed(self._asked(f"schemas/ids/{number}")["schema"])
-        return self._known[number]
+    def _parser(self, schema: int) -> Any:
+        readings = self._known[schema].readings
+        assert readings is not None
 
-    def _asked(self, path: str) -> Any:
-        url = f"{self._registry}/{path}"
-        try:
-            with urllib.request.urlopen(url, timeout=ANSWER_S) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            if error.code == 404:
-                raise LookupError(f"the registry has nothing at {path}") from error
-            raise self._away(error) from error
-        except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-            raise self._away(error) from error
+        def table(records: Sequence[Any]) -> pa.Table:
+            arrays = [
+                readings[own.name].column([record[own.name] for record in records])
+                if own.name in readings
+                else pa.nulls(len(records), own.type)
+                for own in self.columns
+            ]
+            return pa.Table.from_arrays(arrays, schema=self.columns)
 
-    def _away(self, error: Exception) -> Unavailable:
-        return Unavailable(
-            "registry-away",
-            f"the schema registry at {self._registry} does not answer",
-            reason=str(error),
-            hint="start it, or mend registry=",
-        )
-
-
-def _parsed(schema: str) -> Any:
-    try:
-        import fastavro  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise ResourceError(
-            "kafka-missing",
-            "Avro is read by fastavro, which is not installed",
-            hint="pip install 'windrow[kafka]'",
-        ) from error
-    try:
-        return fastavro.parse_schema(json.loads(schema))
-    except Exception as error:
-        raise BindError(
-            "bad-avro-schema",
-            "avro_schema is no schema of Avro's",
-            reason=str(error).partition("\n")[0],
-            hint='for instance {"type": "record", "name": "order", "fields": [..]}',
-        ) from error
-
-
-def _columns(schema: Any) -> pa.Schema:
-    """The columns of a record."""
-    return pa.schema([(own["name"], _arrow(own["type"])) for own in schema["fields"]])
-
-
-def _arrow(kind: Any) -> pa.DataType:  # noqa: PLR0911  # one for each kind
-    if isinstance(kind, list):
-        others = [own for own in kind if own != "null"]
-        if len(others) == 1:
-            return _arrow(others[0])
-        raise _no_column(kind)
-    if isinstance(kind, str):
-        kind = {"type": kind}
-    logical, name = kind.get("logicalType"), kind["type"]
-    if logical == "decimal":
-        return pa.decimal128(kind["precision"], kind.get("scale", 0))
-    if logical in _LOGICAL:
-        return _LOGICAL[logical]
-    if isinstance(name, dict | list):
-        return _arrow(name)
-    if name == "record":
-        return pa.struct([(own["name"], _arrow(own["type"])) for own in kind["fields"]])
-    if name == "array":
-        return pa.list_(_arrow(kind["items"]))
-    if name == "map":
-        return pa.map_(pa.string(), _arrow(kind["values"]))
-    if name in _SIMPLE:
-        return _SIMPLE[name]
-    raise _no_column(kind)
-
-
-def _no_column(kind: Any) -> BindError:
-    return BindError(
-        "unsupported-type",
-        f"the Avro type {json.dumps(kind)} has no column type",
-        hint="name the columns that you need with schema='..'",
-    )
+        return table

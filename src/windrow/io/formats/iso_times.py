@@ -103,6 +103,12 @@ def dates_of(texts: pa.Array) -> pa.Array:
     return pc.replace_with_mask(near, is_wide, found.view(pa.date32()))
 
 
+def micros_of_nanos(nanos: pa.Array) -> pa.Array:
+    """Microseconds: what is below them is cut off, as Spark does."""
+    micros = np.floor_divide(nanos.fill_null(0).to_numpy(), 1000)
+    return pa.array(micros, mask=nanos.is_null().to_numpy(zero_copy_only=False))
+
+
 def _texts(
     numbers: pa.Array,
     kind: pa.DataType,

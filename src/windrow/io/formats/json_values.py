@@ -27,7 +27,7 @@ import pyarrow.json
 
 from windrow.errors import BindError
 from windrow.io.formats.decoded import Decoded, one_batch, parse_around_bad
-from windrow.io.formats.iso_times import dates_of, instants_of
+from windrow.io.formats.iso_times import dates_of, instants_of, micros_of_nanos
 from windrow.io.formats.nested import by_parts, leaves, with_parts
 
 ISO = "iso"
@@ -123,7 +123,7 @@ class JsonValues:
                 return dates_of(array)
         if pa.types.is_timestamp(target):
             if self._unit == "ns":
-                return _micros_of_nanos(array).view(target)
+                return micros_of_nanos(array).view(target)
             return array.view(pa.timestamp(self._unit, target.tz)).cast(target)
         return array.cast(target)  # the number of an INTERVAL is one of microseconds, too
 
@@ -137,12 +137,6 @@ def _read(text: bytes, columns: pa.Schema) -> pa.Table:
             explicit_schema=columns, unexpected_field_behavior="ignore"
         ),
     )
-
-
-def _micros_of_nanos(nanos: pa.Array) -> pa.Array:
-    """Microseconds: what is below them is cut off, as it is of texts."""
-    micros = np.floor_divide(nanos.fill_null(0).to_numpy(), 1000)
-    return pa.array(micros, mask=nanos.is_null().to_numpy(zero_copy_only=False))
 
 
 def _joined(values: Sequence[bytes]) -> bytes:
