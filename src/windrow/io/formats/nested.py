@@ -27,7 +27,7 @@ def leaves(array: pa.Array) -> Iterator[pa.Array]:
 
 
 def listed(lengths_of: pa.Array, values: pa.Array, target: pa.DataType) -> pa.Array:
-    """Lists, or maps, as long as others and NULL where these are, with other values."""
+    """Lists as long as others, and NULL where these are, with other values."""
     lengths = pc.fill_null(pc.list_value_length(lengths_of), 0).to_numpy(zero_copy_only=False)
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])).cast(pa.int32())
     is_null = lengths_of.is_null()
