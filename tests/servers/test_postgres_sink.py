@@ -13,6 +13,8 @@ import pytest
 from contracts.sink_contract import SinkContract
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from outside import Shelf
+from sessions import session
 
 import windrow
 from servers.postgres_rows import (
@@ -423,3 +425,38 @@ def test_what_was_staged_in_vain_is_dropped_when_the_run_is_opened(postgres_serv
     own.close()
     sink(url, table).open("run", answer_of(None))
     assert stages(url, table) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "rows", "is_by_value"),
+    [
+        ("SELECT k FROM s [RANGE 20] EMIT CHANGES", ["a", "a", "b", None, None], True),
+        ("SELECT k, COUNT(*) AS n FROM s [RANGE 20] GROUP BY k, v",
+         [("a", 1), ("a", 1), ("b", 1), (None, 2)], True),
+        ("SELECT DISTINCT k FROM s [RANGE 20]", ["a", "b", None], False),
+        ("SELECT k, COUNT(*) AS n FROM s [RANGE 20] GROUP BY k", [("a", 2), ("b", 1), (None, 2)],
+         False),
+    ],
+)  # fmt: skip
+def test_equal_rows_of_an_answer_are_all_in_the_table(
+    postgres_server, table, tmp_path, query, rows, is_by_value
+):
+    # The first row leaves as the last one comes; more might come, so that the others stay.
+    arrivals = pa.table(
+        {
+            "k": ["a", "a", "a", "b", None, None, "last"],
+            "v": [0, 1, 2, 0, 0, 0, 0],
+            "ts": [0, 10, 11, 12, 13, 14, 22],
+        }
+    )
+    url = postgres_server.url
+    w = session({"s": Shelf([arrivals], is_endless=True)}, time="ts")
+    to = windrow.postgres(url, table=table)
+    w.run(query, to=to, checkpoint=tmp_path, until_done=True).wait()
+    found = Counter(row[0] if len(row) == 1 else row for row in bag_of(url, table).elements())
+    assert found == Counter(rows)
+    ((index,),) = fetched(
+        url, f"SELECT indexdef FROM pg_indexes WHERE schemaname = '{table.partition('.')[0]}'"
+        " AND tablename = 'answer'"
+    )  # fmt: skip
+    assert ("hash_record_extended" in index) == is_by_value
