@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-
 from collections import Counter
 
 import pyarrow as pa
