@@ -373,7 +373,7 @@ def test_mistakes_of_the_user_are_told_in_their_names(postgres_server, table):
         sink(url, table, keys=["store"]).open("run", answer_of(None))
     with pytest.raises(windrow.BindError, match=r"hint: keys=\['store'\]") as mistaken:
         sink(url, table, keys="store")
-    assert mistaken.value.condition == "bad-postgres-option"
+    assert mistaken.value.condition == "not-a-list"
     with pytest.raises(windrow.BindError, match="no mode of postgres"):
         sink(url, table, mode="merge")
     with pytest.raises(windrow.BindError, match="has to be named"):

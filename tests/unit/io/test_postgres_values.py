@@ -37,7 +37,7 @@ def storage_of(kind: pa.DataType) -> pa.DataType:
 def test_an_option_that_is_no_list_of_names_is_refused(given):
     with pytest.raises(windrow.BindError, match="list of names") as caught:
         listed_names("postgres", "keys", given)
-    assert caught.value.condition == "bad-postgres-option"
+    assert caught.value.condition == "not-a-list"
     assert "keys=[" in caught.value.hint
 
 
