@@ -9,6 +9,7 @@ import pyarrow as pa
 
 import windrow
 from windrow.io import Answer
+from windrow.plan.changelogs import SIGNS
 
 
 def fetched(url: str, statement: str) -> list[tuple]:
@@ -61,3 +62,11 @@ def stages(url: str, table: str) -> list[str]:
 def sink(url: str, table: str, **how: object):
     """A sink that writes there."""
     return windrow.postgres(url, table=table, **how).sink()
+
+
+def state_after(epochs) -> Counter:
+    """By brute force, what is there after some epochs."""
+    there: Counter = Counter()
+    for kind, *row in (change for epoch in epochs for change in epoch):
+        there[tuple(row)] += SIGNS[kind]
+    return +there

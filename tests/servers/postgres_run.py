@@ -13,7 +13,7 @@ from windrow.io.protocol import FEW_ROWS, Offsets
 
 QUERIES = {
     "by key": "SELECT k, COUNT(*) AS n, SUM(v) AS total FROM s [RANGE INTERVAL '30' SECONDS] GROUP BY k",
-    "by value": "SELECT g, v, ts FROM s [RANGE INTERVAL '5' SECONDS] WHERE v < 50 EMIT CHANGES",
+    "by value": "SELECT g, v FROM s [RANGE INTERVAL '5' SECONDS] WHERE v < 50 EMIT CHANGES",
     "appended": "SELECT k, v, ts FROM s WHERE v < 500",
 }
 ROWS = 60_000

@@ -15,6 +15,7 @@ import windrow
 from servers.postgres_rows import executed
 from windrow.io import Unavailable
 from windrow.io.postgres import database
+from windrow.io.postgres import table as source_of_tables
 from windrow.run.local.followed import table_at
 from windrow.run.local.tables import RefreshedTable
 
@@ -114,12 +115,63 @@ def test_a_type_that_would_not_be_exact_is_refused_with_a_cast(postgres_server, 
 
 
 @pytest.mark.parametrize(
-    "value", ["'infinity'::timestamptz", "'NaN'::numeric(4,2)", "'{{1},{2}}'::int[]"]
+    ("value", "sentence", "hint"),
+    [
+        ("'infinity'::timestamptz", "column's type", "infinite times"),
+        ("'10000-01-01'::date", "column's type", "years beyond 9999"),
+        ("'NaN'::numeric(4,2)", "column's type", "NaN of numeric"),
+        ("'{infinity}'::timestamp[]", "the column 'x'", "infinite times"),
+        ("'{{1},{2}}'::int[]", "'x' has more than one dimension", 'array_to_json("x")::text'),
+        ("repeat('x', 20000000)", "too long", "leave out its long values"),
+    ],
 )
-def test_a_value_without_a_counterpart_is_an_error_of_the_data(postgres_server, value):
+def test_a_value_without_a_counterpart_is_an_error_of_the_data(
+    postgres_server, value, sentence, hint
+):
     with pytest.raises(windrow.DataError) as caught:
         read(postgres_server.url, query=f"SELECT {value} AS x")
     assert caught.value.condition == "postgres-value"
+    assert sentence in caught.value.sentence
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("query", "values"),
+    [
+        ("SELECT NULL::int AS x", [None]),
+        ("SELECT x FROM (VALUES (NULL), (1), (NULL), (NULL), (2), (NULL)) AS v(x)",
+         [None, 1, None, None, 2, None]),
+        ("SELECT x FROM (VALUES (''), (NULL), (E'\n'), (NULL), (E'\n\n')) AS v(x)",
+         ["", None, "\n", None, "\n\n"]),
+        ("SELECT x FROM (VALUES ('\\x'::bytea), (NULL), ('\\x0a'::bytea)) AS v(x)",
+         [b"", None, b"\n"]),
+        ("SELECT x FROM (VALUES ('{}'::int[]), (NULL), ('{NULL}'::int[])) AS v(x)",
+         [[], None, [None]]),
+    ],
+)  # fmt: skip
+def test_of_one_column_every_row_is_read_with_its_null(postgres_server, query, values):
+    assert read(postgres_server.url, query=query)["x"].to_pylist() == values
+
+
+def test_rows_of_one_null_are_read_across_blocks(postgres_server, monkeypatch):
+    monkeypatch.setattr(source_of_tables, "BLOCK_BYTES", 64)
+    chosen = "CASE WHEN n % 7 < 5 THEN n END AS x FROM generate_series(0, 999) n"
+    found = read(postgres_server.url, query=f"SELECT {chosen}")["x"].to_pylist()
+    assert found == [n if n % 7 < 5 else None for n in range(1000)]
+    sparse = read(postgres_server.url, query=f"SELECT {chosen.replace('< 5', '< 1')}")
+    assert sparse["x"].to_pylist() == [n if n % 7 < 1 else None for n in range(1000)]
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["connect_timeout=abc", "sslmode=abc", "keepalives_idle=abc", "hostaddr=1.2.3.400",
+     "options=-c%20abc%3D1", "client_encoding=abcd", "abc=1"],
+)  # fmt: skip
+def test_an_option_in_the_url_that_cannot_be_is_told_at_once(postgres_server, option):
+    with pytest.raises(windrow.BindError) as caught:
+        read(f"{postgres_server.url}?{option}", query="SELECT 1 AS x")
+    assert caught.value.condition == "bad-url"
+    assert "abc" in caught.value.reason or "1.2.3.400" in caught.value.reason
 
 
 def test_a_query_is_read_as_a_table(postgres_server):

@@ -119,8 +119,8 @@ class Answer:
     Attributes:
         columns: their columns; of a changelog without `_change_type` and `_event_time`, which come last.
         is_changelog: whether rows say how the answer changes.
-        keys: the columns of GROUP BY in the answer: no two rows of it agree in them. None where the query
-            does not say so.
+        keys: the columns of GROUP BY in the answer, all of DISTINCT: no two rows of it agree in them at
+            one instant. None where rows may be equal.
         time: the type of `_event_time` in a changelog; None where it is not known.
     """
 

@@ -43,9 +43,10 @@ class PhysicalQuery:
     """A whole query, ready for a runner.
 
     `output` are the names the user sees, in order; a changelog adds `_change_type` and
-    `_event_time` (shown as `time_type`). `keys` are the columns that tell its rows apart at one
-    instant, None where it is no changelog. `schedule` says when its operators take note of time if
-    it runs in process. `ways` tell how each stream is read, where there are several ways.
+    `_event_time` (shown as `time_type`). `keys` are the columns in which no two of its rows agree
+    at one instant, None where rows may be equal, and where it is no changelog. `schedule` says when
+    its operators take note of time if it runs in process. `ways` tell how each stream is read, where
+    there are several ways.
     """
 
     root: PhysicalNode

@@ -73,8 +73,7 @@ def compile_query(
             refuse_nondeterministic(tree, functions)
             lowering.renderer.refuse_volatile()
             refuse_reserved(relation.node.schema.names, span_of(tree))
-    root, keys = relation.node, relation.changelog_keys
+    root = relation.node
     if relation.is_bag:  # equal rows may be different ones: at each instant their numbers count
         root = shown(SetOperation((root,), "changes"))
-        keys = root.schema.names
-    return Query(root, is_changelog, relation.time_type, sql, hints, keys)
+    return Query(root, is_changelog, relation.time_type, sql, hints, relation.answer_keys)

@@ -89,11 +89,11 @@ def test_rows_of_a_derived_table_leave_by_the_windows_inside_it_or_by_its_own(co
         assert [node.ticks for node in own.walk() if isinstance(node, Range)] == [1_000_000]
 
 
-def test_the_rows_of_a_set_operation_are_told_apart_by_all_columns(compiled):
+def test_the_rows_of_a_set_are_told_apart_by_all_columns_and_those_of_a_bag_by_none(compiled):
     assert compiled(f"{A} EXCEPT {B}").keys == ("k",)
-    assert compiled("SELECT COUNT(*) AS n FROM a [RANGE INTERVAL '1' MINUTE] GROUP BY k").keys == (
-        "n",
-    )
+    assert compiled(f"{A} EXCEPT ALL {B}").keys is None
+    grouped = "SELECT COUNT(*) AS n FROM a [RANGE INTERVAL '1' MINUTE] GROUP BY k"
+    assert compiled(grouped).keys is None
     assert isinstance(compiled(f"{A} EXCEPT {B}").root, Project)
 
 

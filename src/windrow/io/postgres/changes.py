@@ -123,16 +123,17 @@ class Changes:
             raise self._not_a_key() from error
 
     def _apply_by_value(self, rows: str, most: int) -> None:
+        # A table may have parts, in each of which rows are numbered from the beginning.
         there = ", ".join(f"t.{quoted(name)}" for name in self.columns.names)
         gone = self._run(
             "WITH s AS MATERIALIZED (SELECT row_number() OVER () AS number, -n AS copies,"
             f" ROW({self._cast}) AS whole, {self._hash_of_staged} AS hash FROM {rows} WHERE n < 0),"
-            " found AS (SELECT t.ctid AS place, s.copies,"
+            " found AS (SELECT t.tableoid AS part, t.ctid AS place, s.copies,"
             " row_number() OVER (PARTITION BY s.number) AS copy"
             f" FROM s JOIN {self.target.sql} AS t"
             f" ON {row_hash('t.', self.columns)} = s.hash AND ROW({there}) = s.whole)"
             f" DELETE FROM {self.target.sql} AS t USING found"
-            " WHERE t.ctid = found.place AND found.copy <= found.copies"
+            " WHERE t.ctid = found.place AND t.tableoid = found.part AND found.copy <= found.copies"
         )
         (expected,) = self._row(f"SELECT coalesce(sum(-n), 0) FROM {rows} WHERE n < 0")
         if gone != expected:

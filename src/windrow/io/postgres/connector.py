@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from windrow.errors import BindError
+from windrow.io.names import listed_names
 from windrow.io.postgres.sink import PostgresSink
 from windrow.io.postgres.table import PostgresTable, relation_of
 from windrow.io.protocol import Connector, Sink, Source
@@ -54,7 +55,7 @@ class Postgres(Connector):
                 f"{self.mode!r} is no mode of postgres",
                 hint='mode="current" keeps the table as the answer is; mode="append" adds every change',
             )
-        keys = None if self.keys is None else tuple(self.keys)
+        keys = None if self.keys is None else listed_names(self.name, "keys", self.keys)
         return PostgresSink(self.url, self.table, keys, appends=self.mode == "append")
 
     def table_source(self) -> Source:

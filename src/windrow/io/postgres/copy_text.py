@@ -25,8 +25,8 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LAST_CONTROL = 13
 _BACKSLASH = 92
 _HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), "S2")
-_FIRST_DAY = -719_162
-"""The first day of the year 1, counted from 1970: PostgreSQL writes earlier ones in another way."""
+_DAYS = (-719_162, 2_932_896)
+"""The first day of the year 1 and the last one of 9999, counted from 1970: others have no text in ISO 8601."""
 
 _DAY_US = 86_400_000_000
 
@@ -136,9 +136,12 @@ def _check_time(column: pa.Array, name: str) -> None:
         return
     is_date = pa.types.is_date(column.type)
     counts = column.view(pa.int32() if is_date else pa.int64())
-    if pc.min(counts).as_py() < _FIRST_DAY * (1 if is_date else _DAY_US):
+    per_day = 1 if is_date else _DAY_US
+    least, most = pc.min(counts).as_py(), pc.max(counts).as_py()
+    if least < _DAYS[0] * per_day or most >= (_DAYS[1] + 1) * per_day:
         raise DataError(
             "postgres-value",
-            f"a time of the column {name!r} is before the year 1",
+            f"a time of the column {name!r} is not within the years 1 to 9999",
+            reason="no others are read back as they were",
             hint="filter such rows in the query",
         )

@@ -6,6 +6,7 @@ a query tries again. All else is the user's, or of who owns the data.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,8 @@ _DEFAULTS = {
     "keepalives_idle": 30,
 }
 _SETTINGS = (
-    "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres';"
+    "SET client_encoding = 'UTF8'; SET standard_conforming_strings = on;"
+    " SET TimeZone = 'UTC'; SET DateStyle = 'ISO, MDY'; SET IntervalStyle = 'postgres';"
     " SET bytea_output = 'hex'; SET extra_float_digits = 1; SET synchronize_seqscans = off"
 )
 _PASSING = ("08", "40", "53", "55", "57", "58")
@@ -38,6 +40,11 @@ _PASSING = ("08", "40", "53", "55", "57", "58")
 _READ_ONLY = "25006"  # a server that has become a standby
 _LOGIN = ("authentication failed", "no pg_hba.conf entry", "no password supplied")
 _NO_PLACE = ("does not exist",)
+_OPTION = re.compile(
+    "invalid [^:]*value|invalid port number|could not parse network address|definition of service"
+    "|unrecognized configuration parameter|SSL was required"
+)
+"""What is said of an option in the url that cannot be: to try again would not help."""
 
 
 def driver() -> Any:
@@ -101,12 +108,7 @@ class Database:
         try:
             told: dict[str, Any] = psycopg.conninfo.conninfo_to_dict(self._url)
         except psycopg.ProgrammingError as error:
-            raise BindError(
-                "bad-url",
-                "the url of the database cannot be read",
-                reason=_first_line(error),
-                hint="for instance  postgresql://user@localhost:5432/sales",
-            ) from error
+            raise _bad_url(_first_line(error)) from error
         return told
 
     @contextmanager
@@ -149,6 +151,8 @@ class Database:
             found: psycopg.Connection[Any] = own.connect(
                 self._url, autocommit=True, prepare_threshold=None, **chosen
             )
+        except own.ProgrammingError as error:
+            raise _bad_url(_first_line(error)) from error
         except own.OperationalError as error:
             raise self._not_connected(error) from error
         try:
@@ -170,6 +174,8 @@ class Database:
 
     def _not_connected(self, error: BaseException) -> WindrowError:
         said = " ".join(str(error).split())
+        if _OPTION.search(said):
+            return _bad_url(said)
         if any(text in said for text in (*_LOGIN, *_NO_PLACE)):
             return ResourceError(
                 "postgres-login",
@@ -226,6 +232,15 @@ class Database:
             reason=said,
             hint="look whether the server runs, and at the url",
         )
+
+
+def _bad_url(said: str) -> BindError:
+    return BindError(
+        "bad-url",
+        "the url of the database cannot be used",
+        reason=said,
+        hint="for instance  postgresql://user@localhost:5432/sales?connect_timeout=5",
+    )
 
 
 def _first_line(error: BaseException) -> str:

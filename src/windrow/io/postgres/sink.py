@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ from windrow.io.postgres.changes import Changes, staged_columns
 from windrow.io.postgres.copy_text import copy_text
 from windrow.io.postgres.database import Database, driver, literal
 from windrow.io.postgres.net_rows import appended_rows, net_rows
-from windrow.io.protocol import NO_EPOCH, Answer, Json, Sink
+from windrow.io.protocol import NO_EPOCH, Answer, Json, Sink, Unavailable
 from windrow.schema import CHANGE_TYPE, EVENT_TIME
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class PostgresSink(Sink):
         self._asked_keys = keys
         self._appends = appends
         self._run = ""
-        self._is_named = False
+        self._is_named = self._is_open = False
         self._held: dict[str, pa.RecordBatch] = {}
         self._is_whole = True
 
@@ -123,10 +124,12 @@ class PostgresSink(Sink):
 
     def close(self) -> None:
         """Ends the connection; nobody asks for the epochs of a run without a name again."""
-        if self._run and not self._is_named and self._is_whole:
-            with self._database.transaction() as connection:
+        if self._is_open and not self._is_named and self._is_whole:
+            self._is_open = False
+            # All that counts is committed. What stays where the server is away disturbs nobody.
+            with suppress(Unavailable), self._database.transaction() as connection:
                 connection.execute(f"DELETE FROM {self._epochs} WHERE {self._own}")
-            self._run = ""
+                self._drop_stages(connection, None)
         self._database.close()
 
     @property
@@ -183,7 +186,9 @@ class PostgresSink(Sink):
                 f" {literal(self._target.table)}, {NO_EPOCH}) ON CONFLICT DO NOTHING"
             )
             row = connection.execute(f"SELECT epoch FROM {self._epochs} WHERE {self._own}")
-            return int(row.fetchall()[0][0])
+            epoch = int(row.fetchall()[0][0])
+        self._is_open = True
+        return epoch
 
     def _check_keeper(self, connection: psycopg.Connection[Any]) -> None:
         """Refuses a table with rows of something else, which would stay among those of the answer."""

@@ -193,7 +193,8 @@ def _parsed(csv: _Csv, reads: dict[str, Read]) -> Iterator[pa.RecordBatch]:
         reader = arrow_csv.open_csv(
             pa.PythonFile(csv, mode="r"),
             read_options=arrow_csv.ReadOptions(column_names=places, block_size=BLOCK_BYTES),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            # Of one column, NULL is an empty line.
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=sent,
                 null_values=[""],
@@ -207,11 +208,13 @@ def _parsed(csv: _Csv, reads: dict[str, Read]) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([pa.field(name, own.arrow) for name, own in reads.items()])
         for batch in reader:
             arrays = [
-                _value(column, own)
-                for column, own in zip(batch.columns, reads.values(), strict=True)
+                _value(column, own, name)
+                for column, (name, own) in zip(batch.columns, reads.items(), strict=True)
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
     except pa.ArrowInvalid as error:
+        if "straddling" in str(error):
+            raise _too_long() from error
         raise _not_read(error, list(reads)) from error
 
 
@@ -219,12 +222,17 @@ def _naive(arrow: pa.DataType) -> pa.DataType:
     return pa.timestamp("us") if pa.types.is_timestamp(arrow) else arrow
 
 
-def _value(column: pa.Array, own: Read) -> pa.Array:
+def _value(column: pa.Array, own: Read, name: str) -> pa.Array:
     """The values of a column as they are."""
     if own.how == "hex":
         return _bytes(column)
     if own.how == "array":
-        return _lists(column, own.arrow)
+        if pc.any(pc.starts_with(column, "[[")).as_py():
+            raise _not_one_dimension(name)
+        try:
+            return _lists(column, own.arrow)
+        except pa.ArrowInvalid as error:
+            raise _not_read(error, [name], f" {name!r}") from error
     if own.type == "timestamp":
         return column.view(pa.int64()).view(own.arrow)
     return column
@@ -263,16 +271,37 @@ def _lists(column: pa.Array, arrow: pa.DataType) -> pa.Array:
     return texts.cast(arrow)
 
 
-def _not_read(error: Exception, names: list[str]) -> DataError:
+def _not_read(error: Exception, names: list[str], column: str = "") -> DataError:
     said = str(error).partition("\n")[0]
     for place, name in reversed(list(enumerate(names))):
         said = said.replace(f"column #{place}:", f"column {name!r}:")
     return DataError(
         "postgres-value",
-        "a value of the table cannot be read as its column's type",
+        f"a value of the column{column} cannot be read as its type"
+        if column
+        else "a value of the table cannot be read as its column's type",
         reason=said,
         hint="infinite times and numbers, years beyond 9999 and NaN of numeric have no counterpart:"
         " filter or cast them in a query",
+    )
+
+
+def _not_one_dimension(name: str) -> DataError:
+    return DataError(
+        "postgres-value",
+        f"an array of the column {name!r} has more than one dimension",
+        reason="it is read as an array of plain values",
+        hint=f"in a query, take it as a text: array_to_json({quoted(name)})::text AS {quoted(name)};"
+        " or unnest it",
+    )
+
+
+def _too_long() -> DataError:
+    return DataError(
+        "postgres-value",
+        "a row of the table is too long to be read",
+        reason=f"rows are read in blocks of {BLOCK_BYTES >> 20} MB of text, two of which hold any row",
+        hint="leave out its long values, or cut them, in a query",
     )
 
 

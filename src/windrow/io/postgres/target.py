@@ -21,11 +21,16 @@ FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped ORDER 
 """
 _UNIQUE = """
 SELECT array(SELECT a.attname FROM unnest(i.indkey::int2[]) k JOIN pg_attribute a
-             ON a.attrelid = i.indrelid AND a.attnum = k), i.indnullsnotdistinct
+             ON a.attrelid = i.indrelid AND a.attnum = k),
+       i.indnullsnotdistinct OR NOT EXISTS (
+           SELECT FROM pg_attribute a WHERE a.attrelid = i.indrelid
+           AND a.attnum = ANY (i.indkey::int2[]) AND NOT a.attnotnull)
 FROM pg_index i
 WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indimmediate
   AND i.indpred IS NULL AND i.indexprs IS NULL AND i.indnkeyatts = i.indnatts
 """
+
+_OF_THE_SYSTEM = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,9 @@ def find(connection: psycopg.Connection[Any], name: str) -> tuple[Target, int | 
         raise _no_table(name, str(error).partition("\n")[0]) from error
     assert row is not None
     parts, current = row
+    for part in parts:
+        if len(part.encode()) > MOST_NAME_BYTES:
+            raise _no_table(name, f"PostgreSQL keeps {MOST_NAME_BYTES} bytes of a name")
     if found is None:
         schema = parts[0] if len(parts) == 2 else current
         if len(parts) > 2 or schema is None:
@@ -147,21 +155,41 @@ def check(
     types = tuple(found[name][0] for name in columns.names)
     if not keys:
         return types
-    unique = [set(names) for names, _ in connection.execute(_UNIQUE, (number,)).fetchall()]
-    if set(keys) not in unique:
+    unique = connection.execute(_UNIQUE, (number,)).fetchall()
+    found_by = [is_whole for names, is_whole in unique if set(names) == set(keys)]
+    if not any(found_by):
         listed = ", ".join(map(quoted, keys))
         raise BindError(
             "sink-without-key",
-            f"the table {target} has no unique index on ({', '.join(keys)})",
-            reason="rows of the answer are told apart by these columns, and found by them",
-            hint=f"CREATE UNIQUE INDEX ON {target.sql} ({listed}) NULLS NOT DISTINCT;",
+            f"the unique index of the table {target} on ({', '.join(keys)}) takes NULL for different ones"
+            if found_by
+            else f"the table {target} has no unique index on ({', '.join(keys)})",
+            reason="rows of the answer are told apart by these columns, and found by them"
+            + ("; a group may be that of NULL" if found_by else ""),
+            hint=f"CREATE UNIQUE INDEX ON {target.sql} ({listed}) NULLS NOT DISTINCT;"
+            + ("  or make the columns NOT NULL" if found_by else ""),
         )
     return types
 
 
 def check_names(columns: pa.Schema) -> None:
-    """Refuses names that PostgreSQL would cut off."""
-    for name in columns.names:
+    """Refuses names that no columns of a table can have, or that PostgreSQL would cut off."""
+    names = columns.names
+    for number, name in enumerate(names, 1):
+        why = ""
+        if not name or "\0" in name:
+            why = "it is empty" if not name else "it has a NUL character in it"
+        elif name in names[: number - 1]:
+            why = f"column {names.index(name) + 1} has it as well"
+        elif name in _OF_THE_SYSTEM:
+            why = "each table has a column of that name from the system"
+        if why:
+            raise BindError(
+                "sink-column",
+                f"the name {name!r} of column {number} of the answer is none for a table's",
+                reason=why,
+                hint="give it another one:  .. AS name",
+            )
         if len(name.encode()) > MOST_NAME_BYTES:
             raise BindError(
                 "sink-column",

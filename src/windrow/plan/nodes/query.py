@@ -26,8 +26,8 @@ class Query:
     """A whole query: the plan and what its answer looks like.
 
     `is_changelog`: the answer carries `_change_type` and `_event_time`; `time_type` is the type
-    that `_event_time` is shown in. `keys`: the columns that tell the rows of a changelog apart at
-    one instant.
+    that `_event_time` is shown in. `keys`: the columns in which no two rows of a changelog's answer
+    agree at one instant; None where rows may be equal, and where it is no changelog.
     """
 
     root: Project

@@ -49,6 +49,7 @@ class Source:
         changelog_keys: for a derived table that is a changelog, the columns that tell its rows
             apart at one instant; None for a plain relation.
         is_bag: whether these do not tell them apart: equal rows may be different ones.
+        has_copies: whether these are all columns, and a row may all the same be there several times.
         has_ends: whether its rows leave by the windows inside it.
         inside: of a derived table, the windows of streams that it only selects from, where they
             are not one for all of them.
@@ -66,6 +67,7 @@ class Source:
     rows: OwnWindow | None = None
     changelog_keys: tuple[str, ...] | None = None
     is_bag: bool = False
+    has_copies: bool = False
     has_ends: bool = False
     inside: tuple[InnerWindow, ...] = ()
     is_table: bool = False

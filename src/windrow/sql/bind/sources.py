@@ -90,8 +90,14 @@ class Relation:
     time_type: str
     changelog_keys: tuple[str, ...] | None = None
     is_bag: bool = False
+    has_copies: bool = False
     has_ends: bool = False
     inside: tuple[InnerWindow, ...] = ()
+
+    @property
+    def answer_keys(self) -> tuple[str, ...] | None:
+        """The columns in which no two rows agree at one instant; None where there are none."""
+        return None if self.is_bag or self.has_copies else self.changelog_keys
 
 
 @dataclass(frozen=True)
@@ -242,6 +248,7 @@ class FromReader:
             span_of(item),
             changelog_keys=relation.changelog_keys,
             is_bag=relation.is_bag,
+            has_copies=relation.has_copies,
             has_ends=relation.has_ends,
         )
         if source.changelog_keys is not None and "stream_window" in item.meta:

@@ -230,8 +230,11 @@ class Lowering:
                 return Relation(root, time_type, has_ends=True)
             inside = stream_windows.windows_handed_on(block.scope.sources, windows.uniform)
             return Relation(root, time_type, inside=inside)
-        keys = None if is_snapshot else _kept_keys(block.scope.sources[0], block)
-        return Relation(root, time_type, keys or (), is_bag=keys is None)
+        source = block.scope.sources[0]
+        is_multiplied = any(not table.is_hidden for table in block.from_.tables)
+        keys = None if is_snapshot else _kept_keys(source, block, is_multiplied=is_multiplied)
+        has_copies = is_multiplied or source.has_copies
+        return Relation(root, time_type, keys or (), is_bag=keys is None, has_copies=has_copies)
 
     def _matched(self, block: _Block, alias: str) -> Relation:
         """The pairs of a bestmatch join; what is best now is a changelog, and may be grouped."""
@@ -381,7 +384,7 @@ class _Block:
     above: str
 
 
-def _kept_keys(source: Source, block: _Block) -> tuple[str, ...] | None:
+def _kept_keys(source: Source, block: _Block, *, is_multiplied: bool) -> tuple[str, ...] | None:
     """The output names of a changelog's keys; None where they do not tell its rows apart.
 
     Joined with a table, a row may come several times: all columns together tell such rows apart.
@@ -395,7 +398,6 @@ def _kept_keys(source: Source, block: _Block) -> tuple[str, ...] | None:
         names.append(found[0])
     if source.is_bag:
         return None
-    is_multiplied = any(not table.is_hidden for table in block.from_.tables)
     return tuple(item.name for item in items) if is_multiplied else tuple(names)
 
 

@@ -6,6 +6,8 @@ Spark. What binds tighter (INTERSECT) is below already when the tree comes here.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from windrow.errors import BindError, Span
@@ -71,7 +73,8 @@ def combined(
             () if is_changelog else None,
             is_bag=is_changelog,
         )
-    return of_all_columns(SetOperation(inputs, kind, span_of(tree)), alias, first.time_type)
+    relation = of_all_columns(SetOperation(inputs, kind, span_of(tree)), alias, first.time_type)
+    return replace(relation, has_copies=kind.endswith(" all"))
 
 
 def of_all_columns(node: SetOperation, alias: str, time_type: str) -> Relation:

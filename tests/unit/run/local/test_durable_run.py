@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 
 import pyarrow as pa
+import pytest
 from outside import Shelf, Tray
 from sessions import session
 
+import windrow
 from windrow.io import Offsets
 
 
@@ -33,3 +36,64 @@ def test_a_run_ends_though_its_sources_find_nothing_more_after_it_has_begun_to_w
     for source in sources.values():
         source.is_let.set()
     assert run.wait(60)
+
+
+KEYS = {
+    "SELECT k FROM s EMIT CHANGES": None,
+    "SELECT k, v FROM s EMIT CHANGES": None,
+    "SELECT k, COUNT(*) AS n FROM s GROUP BY k": ("k",),
+    "SELECT k AS key, COUNT(*) AS n FROM s GROUP BY k": ("key",),
+    "SELECT k, COUNT(*) AS n FROM s GROUP BY k, v": None,
+    "SELECT COUNT(*) AS n FROM s": (),
+    "SELECT DISTINCT k FROM s": ("k",),
+    "SELECT k FROM s UNION SELECT k FROM s": ("k",),
+    "SELECT k FROM s EXCEPT SELECT v FROM s": ("k",),
+    "SELECT k FROM s EXCEPT ALL SELECT v FROM s": None,
+    "SELECT k FROM s INTERSECT ALL SELECT k FROM s": None,
+    "SELECT x.k FROM (SELECT k FROM s INTERSECT ALL SELECT k FROM s) x": None,
+    "SELECT k FROM s UNION ALL SELECT k FROM s EMIT CHANGES": None,
+    "SELECT g.k, g.n FROM (SELECT k, COUNT(*) AS n FROM s GROUP BY k) g WHERE n > 1": ("k",),
+    "SELECT g.n FROM (SELECT k, COUNT(*) AS n FROM s GROUP BY k) g": None,
+    "SELECT g.k, g.n FROM (SELECT k, COUNT(*) AS n FROM s GROUP BY k) g, d WHERE g.k = d.k": None,
+    "SELECT g.k, g.n FROM (SELECT k, COUNT(*) AS n FROM s GROUP BY k) g"
+    " LEFT SEMI JOIN d ON g.k = d.k": ("k",),
+    "SELECT g.n FROM (SELECT k, COUNT(*) AS n FROM s GROUP BY k) g,"
+    " (SELECT k, COUNT(*) AS n FROM s GROUP BY k) h WHERE g.k = h.k": None,
+    "SELECT k, v FROM s [ROWS 2]": None,
+    "SELECT k, v FROM t": None,
+}
+"""Queries with the columns in which no two rows of their answers agree; windows are added."""
+
+
+@pytest.mark.parametrize("query", KEYS)
+def test_a_sink_is_told_the_columns_in_which_no_two_rows_agree(query):
+    rows = {"k": [1, 1, 1, 2, 2, 2], "v": [7, 7, 8, 7, 7, 7], "ts": [1, 2, 3, 4, 5, 30]}
+    w = session({"s": pa.table(rows), "t": pa.table(rows)}, time="ts")
+    w.table("d", pa.table({"k": [1, 1, 2]}))
+    sink = Tray()
+    text = query if "ROWS" in query else query.replace("FROM s", "FROM s [RANGE 20]")
+    w.run(text, to=sink, until_done=True).wait(60)
+    keys = KEYS[query]
+    assert sink.answer.keys == keys
+    if not sink.answer.is_changelog:
+        return
+    there, most = Counter(), 0
+    for row in (own for batch in sink.rows for own in batch.to_pylist()):
+        key = tuple(row[name] for name in (keys if keys is not None else sink.answer.columns.names))
+        there[key] += -1 if row["_change_type"] == "delete" else 1
+        most = max(most, there[key])
+    assert most == 1 if keys is not None else most > 1
+
+
+@pytest.mark.parametrize(
+    ("place", "condition"),
+    [
+        (windrow.kafka("answers", servers="127.0.0.1:1"), "no-keys"),
+        (windrow.delta("nowhere", mode="merge"), "no-merge-keys"),
+    ],
+)
+def test_what_goes_by_keys_takes_no_answer_with_equal_rows(place, condition):
+    w = session({"s": pa.table({"k": [1], "ts": [1]})}, time="ts")
+    with pytest.raises(windrow.BindError) as caught:
+        w.run("SELECT k FROM s [RANGE 20] EMIT CHANGES", to=place, patience="0 seconds")
+    assert caught.value.condition == condition
