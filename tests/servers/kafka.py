@@ -26,7 +26,12 @@ SETTINGS = {
     "process.roles": "broker,controller",
     "node.id": "1",
     "controller.listener.names": "CONTROLLER",
-    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.login.plain.sasl.jaas.config": (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required user_ann='open';"
+    ),
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.replication.factor": "1",
@@ -55,20 +60,23 @@ class KafkaBroker:
 
     Attributes:
         servers: its address, for clients.
+        servers_with_login: where it asks for a login (SASL, PLAIN): ann, open.
     """
 
     def __init__(self, folder: Path, jvm: tuple[str, ...] = JVM) -> None:
         self._folder = folder
         self._jvm = jvm
         self._process: subprocess.Popen[bytes] | None = None
-        port, controller = _free_ports(2)
+        port, login, controller = _free_ports(3)
         self.servers = f"127.0.0.1:{port}"
+        self.servers_with_login = f"127.0.0.1:{login}"
+        ours = f"PLAINTEXT://{self.servers},LOGIN://{self.servers_with_login}"
         folder.mkdir(parents=True, exist_ok=True)
         settings = {
             **SETTINGS,
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": f"{ours},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": ours,
             "log.dirs": str(folder / "data"),
         }
         self._settings = folder / "server.properties"

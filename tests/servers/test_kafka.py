@@ -12,7 +12,7 @@ from functools import partial
 import fastavro
 import pyarrow as pa
 import pytest
-from confluent_kafka import IsolationLevel, Producer
+from confluent_kafka import IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from contracts.source_contract import ranges, read_on, read_through, taken
 
@@ -115,6 +115,7 @@ def test_a_stream_begins_at_an_instant_or_at_the_end(broker):
     assert read(of(broker, topic, start="1970-01-01T00:33:20Z").source()) == [1, 2]
     assert read(of(broker, topic, start="1970-01-01T00:33:21").source()) == [2]
     assert read(of(broker, topic, start="2100-01-01").source()) == []
+    assert read(of(broker, topic, start="0001-01-01").source()) == [0, 1, 2]
     source = of(broker, topic, start="latest").source()
     begin = source.start()
     assert read(source, since=begin) == []
@@ -234,7 +235,7 @@ def test_partitions_are_taken_in_proportion_to_what_waits_in_them(broker):
 
 
 def test_the_group_is_told_how_far_the_stream_was_read(broker):
-    from confluent_kafka import Consumer, TopicPartition
+    from confluent_kafka import Consumer
 
     topic = broker.topic()
     produce(broker, topic, numbers(0, 5))
@@ -344,14 +345,16 @@ def test_a_broker_that_has_lost_an_epoch_is_told_of(broker):
         lambda: ends(broker, topic, 1, IsolationLevel.READ_UNCOMMITTED)[0] > max(before, 21),
         "the broker to give a transaction up, so that another producer is made",
     )
+    whole = TopicPartition(topic, 0, -1)
+    admin.delete_records([whole])[whole].result(30)
     with pytest.raises(ResourceError) as caught:
         again(lambda: sink.commit(5, written))
     assert str(caught.value) == (
         f"ResourceError[epoch-lost]: Kafka at {broker.servers} has lost epoch 4 of {topic!r}, which it"
         " had taken\n"
         "  it has the epochs of this run up to -1; to go on would leave rows out\n"
-        "  hint: look at the broker's log; begin anew with an empty checkpoint and topic, or put both"
-        " back to an earlier time"
+        "  hint: look at the broker's log, and whether the topic or the group was deleted; begin anew"
+        " with an empty checkpoint and topic, or put both back to an earlier time"
     )
 
 

@@ -5,17 +5,23 @@ windrow.kafka("orders", servers="localhost:9092", schema="id BIGINT, store STRIN
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from windrow.errors import BindError
 from windrow.io.protocol import Connector, Sink, Source
+from windrow.plan.units import to_ticks
 
 FORMATS = ("json", "avro", "raw", "debezium")
 CHANGES = ("upsert", "debezium", "rows")
 ADDED = ("_key", "_key_bytes", "_headers", "_partition", "_offset", "_timestamp")
 TOMBSTONES = ("aside", "skip", "null")
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_MOST_MS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -35,9 +41,10 @@ class Kafka(Connector):
         group: a consumer group that is told how far the stream was read, for those who watch its lag.
         avro_schema: the schema that values were written with, as JSON, where no registry knows.
         registry: the address of a schema registry, for Avro.
-        keys: columns of an answer that make the key of a message; else those of its GROUP BY.
+        keys: columns of an answer that make the key of a message; else those of its GROUP BY, which
+            must be among them where a changelog is written by key.
         changes: how a changelog is written: "upsert", "debezium" or "rows".
-        compression: of what is written.
+        compression: of what is written: "none", "gzip", "snappy", "lz4" or "zstd".
         transaction_timeout: how long an epoch may be open before the broker gives it up.
         settings: of the client, by librdkafka's names: security, and whatever else.
     """
@@ -61,10 +68,15 @@ class Kafka(Connector):
     transaction_timeout: str = "1 minute"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for option in ("keys", "with_columns"):
+            object.__setattr__(self, option, _names(option, getattr(self, option)))
+
     def source(self) -> Source:
         """The messages as rows."""
         from windrow.io.kafka_source import KafkaSource  # noqa: PLC0415
 
+        self._check()
         one_of("format", self.format, FORMATS)
         one_of("tombstones", self.tombstones or TOMBSTONES[0], TOMBSTONES)
         for column in self.with_columns:
@@ -75,9 +87,42 @@ class Kafka(Connector):
         """Rows as messages, a transaction per epoch."""
         from windrow.io.kafka_sink import KafkaSink  # noqa: PLC0415
 
+        self._check()
         one_of("format", self.format, ("json",))
         one_of("changes", self.changes, CHANGES)
+        one_of("compression", self.compression, COMPRESSIONS)
+        try:
+            is_length = 1_000 <= to_ticks(self.transaction_timeout, "timestamp") / 1_000 <= _MOST_MS
+        except BindError:
+            is_length = False
+        if not is_length:
+            raise BindError(
+                "bad-kafka-option",
+                f"transaction_timeout={self.transaction_timeout!r} of kafka is no time for an epoch",
+                hint="from '1 second' to what the broker's transaction.max.timeout.ms says: '15 minutes'",
+            )
         return KafkaSink(self)
+
+    def _check(self) -> None:
+        """Refuses what no client takes, before one is made."""
+        if not _TOPIC.fullmatch(self.topic) or self.topic in {".", ".."}:
+            raise BindError(
+                "bad-kafka-option",
+                f"{self.topic!r} is no name of a topic",
+                hint="a name has letters, digits, dots, _ and -, 249 of them at most",
+            )
+        if not self.servers.strip():
+            raise BindError(
+                "bad-kafka-option",
+                f"servers of kafka says nothing about where the brokers of {self.topic!r} are",
+                hint="servers='host:9092'",
+            )
+        if not isinstance(self.settings, Mapping):
+            raise BindError(
+                "bad-kafka-option",
+                f"settings={self.settings!r} of kafka are no names and values",
+                hint="settings={'security.protocol': 'SSL', ..}",
+            )
 
 
 def one_of(option: str, given: str, known: Sequence[str]) -> None:
@@ -88,3 +133,17 @@ def one_of(option: str, given: str, known: Sequence[str]) -> None:
             f"{option} of kafka does not know {given!r}",
             hint=f"one of {', '.join(known)}",
         )
+
+
+def _names(option: str, given: object) -> tuple[str, ...]:
+    """Names of columns; one text is one name."""
+    if isinstance(given, str):
+        return (given,) if given else ()
+    listed = tuple(given) if isinstance(given, Sequence | set | frozenset) else None
+    if listed is None or not all(isinstance(own, str) for own in listed):
+        raise BindError(
+            "bad-kafka-option",
+            f"{option}={given!r} of kafka are no names of columns",
+            hint=f"{option}=['..', '..']",
+        )
+    return listed

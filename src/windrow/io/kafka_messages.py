@@ -54,8 +54,15 @@ class AnswerMessages:
                 "no-keys",
                 f"nothing says which messages of {topic!r} take the place of each other",
                 reason="a changelog is written as upserts, which go by their key",
-                hint="keys=['..'], columns in which no two rows of the answer agree; or"
-                " changes='rows' or 'debezium'",
+                hint="GROUP BY columns that the answer has; or changes='rows' or 'debezium'",
+            )
+        if self._way != "rows" and keys and not _tell_apart(told, answer):
+            raise BindError(
+                "keys-not-unique",
+                f"rows of the answer may agree in {', '.join(told)}, the keys of {topic!r}",
+                reason="a message would take the place of another row's, or say that it is gone, and"
+                " nobody would see that",
+                hint=_instead(answer.keys),
             )
         self._keys = told
 
@@ -125,6 +132,20 @@ class AnswerMessages:
         before = pc.if_else(is_there, nothing, rows["value"])
         after = pc.if_else(is_there, rows["value"], nothing)
         return None, _bytes(_envelopes(before, after, rows["at_max"]))
+
+
+def _tell_apart(keys: Sequence[str], answer: Answer) -> bool:
+    """Whether the query sees to it that no two rows of the answer agree in the keys.
+
+    The sink cannot: it has not the rows of the answer, only those that change.
+    """
+    return answer.keys is not None and set(answer.keys) <= set(keys)
+
+
+def _instead(known: Sequence[str] | None) -> str:
+    if known:
+        return f"keys with all of {', '.join(known)}; or changes='rows'"
+    return "GROUP BY these columns; or changes='rows', or 'debezium' without keys"
 
 
 def _envelopes(before: pa.ChunkedArray, after: pa.ChunkedArray, at: pa.ChunkedArray) -> pa.Array:

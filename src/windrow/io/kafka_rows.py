@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -29,6 +29,9 @@ _ADDED = {
     "_offset": pa.int64(),
     "_timestamp": pa.timestamp("us", "UTC"),
 }
+TIMES_MS = range(-62_135_596_800_000, 253_402_300_800_000)
+"""The years 1 to 9999. Producers may write any number as the timestamp of a message."""
+
 _NOT_ROWS = {"json": "aside", "avro": "aside", "raw": "null", "debezium": "skip"}
 
 
@@ -43,11 +46,13 @@ class Fetched:
         offsets: where they were; they grow, and may leave gaps.
         values: what they hold.
         messages: the client's objects; None where they were let go of.
+        gone: the keys of those without a value, by their offsets.
     """
 
     offsets: Sequence[int]
     values: list[bytes | None]
     messages: list[Any] | None = None
+    gone: Mapping[int, bytes | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, messages: list[Any], *, is_kept: bool) -> Fetched:
@@ -56,7 +61,11 @@ class Fetched:
         first, last = messages[0].offset(), messages[-1].offset()
         whole = last - first == len(messages) - 1
         offsets = range(first, last + 1) if whole else list(map(kind.offset, messages))
-        return cls(offsets, list(map(kind.value, messages)), messages if is_kept else None)
+        values = list(map(kind.value, messages))
+        gone = {}
+        if None in values:
+            gone = {own.offset(): own.key() for own in messages if own.value() is None}
+        return cls(offsets, values, messages if is_kept else None, gone)
 
     def between(self, start: int, end: int) -> Fetched:
         """Those from an offset on, before another."""
@@ -64,7 +73,7 @@ class Fetched:
             return self
         part = slice(bisect_left(self.offsets, start), bisect_left(self.offsets, end))
         messages = None if self.messages is None else self.messages[part]
-        return Fetched(self.offsets[part], self.values[part], messages)
+        return Fetched(self.offsets[part], self.values[part], messages, self.gone)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -81,6 +90,7 @@ def together(runs: Sequence[Fetched]) -> Fetched:
         [at for run in runs for at in run.offsets],
         [own for run in runs for own in run.values],
         messages,
+        {at: key for run in runs for at, key in run.gone.items()},
     )
 
 
@@ -134,10 +144,16 @@ class MessageRows:
         else:
             found = Decoded(pa.RecordBatch.from_pylist([], schema=self._decoder.columns), _none())
         if "_key" in self._about.with_columns:
-            found = _with_texts_as_keys(found, messages)
+            keys = list(map(confluent_kafka().Message.key, messages))
+            bad = [n for n, key in enumerate(keys) if key is not None and not _is_text(key)]
+            found = _without(found, bad, "its key is no text in UTF-8")
+        if "_timestamp" in self._about.with_columns:
+            bad = [n for n, own in enumerate(messages) if own.timestamp()[1] not in TIMES_MS]
+            found = _without(found, bad, "its timestamp is not in the years 1 to 9999")
         self._aside += [
-            Aside(partition, fetched.offsets[number], why, values[number] or b"")
+            Aside(partition, at, why, values[number] or fetched.gone.get(at) or b"")
             for number, why in sorted(found.bad)
+            for at in [fetched.offsets[number]]
         ]
         if not self._about.with_columns:
             return found.rows
@@ -149,7 +165,7 @@ class MessageRows:
         if self._tombstones == "skip":
             return found
         if self._tombstones == "aside":
-            why = "it has no value: a tombstone, which says that a key is gone"
+            why = "it has no value: a tombstone, which says that a key is gone; its content here is the key"
             return Decoded(
                 found.rows, found.messages, [*found.bad, *((int(n), why) for n in empty)]
             )
@@ -179,7 +195,9 @@ class MessageRows:
                 arrays.append(pa.array(listed, _HEADERS).take(numbers))
             elif name == "_timestamp":
                 kinds = [own.timestamp() for own in messages]
-                stamps = pa.array([at if kind else None for kind, at in kinds], pa.int64())
+                stamps = pa.array(
+                    [at if kind and at in TIMES_MS else None for kind, at in kinds], pa.int64()
+                )
                 instants = stamps.cast(pa.timestamp("ms", "UTC")).cast(_ADDED[name])
                 arrays.append(instants.take(numbers))
             else:
@@ -188,19 +206,16 @@ class MessageRows:
         return pa.RecordBatch.from_arrays(arrays, schema=self.columns)
 
 
-def _with_texts_as_keys(found: Decoded, messages: Sequence[Any]) -> Decoded:
-    """The rows whose keys are texts; of the others it is said that theirs are none."""
-    keys = list(map(confluent_kafka().Message.key, messages))
-    bad = {n for n, key in enumerate(keys) if key is not None and not _is_text(key)}
+def _without(found: Decoded, bad: Sequence[int], why: str) -> Decoded:
+    """The rows but for those of some messages, of which it is said what is wrong."""
     if not bad:
         return found
     is_good = ~np.isin(found.messages, list(bad))
     known = {number for number, _ in found.bad}
-    why = "its key is no text in UTF-8"
     return Decoded(
         found.rows.filter(pa.array(is_good)),
         found.messages[is_good],
-        [*found.bad, *((number, why) for number in bad - known)],
+        [*found.bad, *((number, why) for number in bad if number not in known)],
     )
 
 
@@ -214,6 +229,11 @@ def _is_text(key: bytes) -> bool:
 
 def _none() -> Any:
     return np.empty(0, np.int64)
+
+
+def _has_intervals(arrow: pa.DataType) -> bool:
+    parts = [arrow.field(n).type for n in range(arrow.num_fields)]
+    return pa.types.is_duration(arrow) or any(map(_has_intervals, parts))
 
 
 def _decoder(about: Kafka) -> Decoder:
@@ -235,6 +255,14 @@ def _decoder(about: Kafka) -> Decoder:
             hint="schema='id BIGINT, store STRING, ts TIMESTAMP'",
         )
     columns = arrow_schema(parse_ddl(about.schema))
+    for column in columns:
+        if _has_intervals(column.type):
+            raise BindError(
+                "unsupported-type",
+                f"the column {column.name!r} of the type {column.type} is not read from JSON",
+                reason="JSON has no way to write intervals that all agree on",
+                hint="give it as BIGINT or STRING, and make an interval of it in the query",
+            )
     if about.format == "debezium":
         from windrow.io.formats.debezium import DebeziumValues  # noqa: PLC0415
 

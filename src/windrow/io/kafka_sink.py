@@ -4,7 +4,7 @@
     |<-------------------- one transaction: all of it is seen, or nothing ----------------->|
 
 The offset that the group of the run has committed, at partition 0 of the topic, is no place in the topic:
-it is the number of the last epoch. After a crash `open` makes the broker end what the process before has
+it is the number of the last epoch (how it outlives the broker's memory is told in `kafka_epochs`). After a crash `open` makes the broker end what the process before has
 left open (its transactional name is the run's, and a newer producer of that name fences the older one),
 and then reads the number.
 
@@ -28,15 +28,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from windrow.errors import DataError, InternalError, ResourceError
-from windrow.io.kafka_client import (
-    ANSWER_S,
-    LOG,
-    away,
-    client_settings,
-    confluent_kafka,
-    in_our_words,
-)
+from windrow.errors import DataError, InternalError, ResourceError, WindrowError
+from windrow.io import kafka_epochs
+from windrow.io.kafka_client import ANSWER_S, LOG, Clients, away, confluent_kafka
 from windrow.io.kafka_messages import AnswerMessages, Texts
 from windrow.io.protocol import NO_EPOCH, Answer, Json, Sink, Unavailable
 from windrow.plan.units import to_ticks
@@ -59,13 +53,17 @@ class KafkaSink(Sink):
         self._about = about
         self._timeout_s = to_ticks(about.transaction_timeout, "timestamp") / 1_000_000
         self._messages: AnswerMessages | None = None
-        self._name = ""
+        self._run = self._name = ""
+        self._clients = Clients(about)
+        self._lock = threading.RLock()
+        self._reminder: kafka_epochs.Reminder | None = None
+        self._failure: WindrowError | None = None
         self._producer: Any = None
         self._group: Any = None
         self._held: tuple[int, Texts | None, Texts] | None = None
         self._committed = NO_EPOCH
         self._is_begun = self._is_numbered = self._must_abort = self._has_committed = False
-        self._begun_at = 0.0
+        self._begun_at = self._numbered_at = 0.0
 
     def __reduce__(self) -> tuple[object, ...]:
         # Elsewhere nothing is open: rows that are written there are given back.
@@ -75,26 +73,65 @@ class KafkaSink(Sink):
         """Ends what a process before has left open, and reads the last epoch."""
         about = self._about
         self._messages = AnswerMessages(answer, about.keys, about.changes, about.topic)
+        self._run = run
         self._name = f"windrow-{run or uuid.uuid4().hex}"
-        self._connect()
+        with self._lock:
+            self._connect()
+            if run and self._committed != NO_EPOCH:
+                self._number_again()
+        if run and self._reminder is None:
+            self._reminder = kafka_epochs.Reminder(self.refresh, kafka_epochs.REFRESH_S)
         return self._committed
 
     def write(self, epoch: int, batches: Iterable[pa.RecordBatch]) -> Json:
         """Produces rows in a transaction that is open until its epoch is committed."""
-        if self._producer is None:
-            self._held = None
-            return _staged(list(batches))
-        if self._is_begun:
-            self._abort()
-        self._hold(epoch, list(batches))
-        self._produce()
-        return None
+        with self._lock:
+            self._raise_failure()
+            if self._producer is None:
+                self._held = None
+                return _staged(list(batches))
+            if self._is_begun:
+                self._abort()
+            self._hold(epoch, list(batches))
+            self._produce()
+            return None
 
     def commit(self, epoch: int, written: Sequence[Json]) -> None:
         """Ends the transaction, with the number of the epoch in it."""
+        with self._lock:
+            self._raise_failure()
+            self._commit(epoch, written)
+
+    def refresh(self) -> None:
+        """Commits the number of the last epoch again where that was long ago, lest it expires.
+
+        In a transaction of its own: of two processes the older one must not put the number back.
+        """
+        with self._lock:
+            is_new = time.monotonic() - self._numbered_at < kafka_epochs.REFRESH_S / 2
+            is_busy = self._producer is None or self._is_begun or self._must_abort
+            if is_new or is_busy or self._committed == NO_EPOCH:
+                return
+            try:
+                self._number_again()
+            except Unavailable as error:
+                LOG.warning("the number of the last epoch was not committed again: %s", error)
+            except WindrowError as error:
+                self._failure = error  # the next epoch must not be written
+            finally:
+                self._must_abort = self._must_abort or self._is_begun
+
+    def close(self) -> None:
+        """Lets go of the broker; a transaction that is open is given up, one that is committed is seen."""
+        if self._reminder is not None:
+            self._reminder.stop()
+            self._reminder = None
+        with self._lock:
+            self._close()
+
+    def _commit(self, epoch: int, written: Sequence[Json]) -> None:
         if epoch <= self._committed:
             return
-        kafka = confluent_kafka()
         if self._held is None or self._held[0] != epoch:
             if self._is_begun:
                 self._abort()
@@ -107,8 +144,14 @@ class KafkaSink(Sink):
             return
         if not self._is_begun:
             self._produce()
-        place = kafka.TopicPartition(self._about.topic, 0, epoch)
+        self._end(epoch)
+        self._has_committed = True
+        self._committed, self._held = epoch, None
+
+    def _end(self, epoch: int) -> None:
+        """Ends the open transaction with the number of an epoch in it."""
         if not self._is_numbered:
+            place = confluent_kafka().TopicPartition(self._about.topic, 0, epoch)
             group = self._group.consumer_group_metadata()
             self._outside(
                 lambda: self._producer.send_offsets_to_transaction([place], group, ANSWER_S)
@@ -116,11 +159,22 @@ class KafkaSink(Sink):
             self._is_numbered = True
         self._outside(lambda: self._producer.commit_transaction(ANSWER_S))
         self._is_begun = self._is_numbered = False
-        self._has_committed = True
-        self._committed, self._held = epoch, None
+        self._numbered_at = time.monotonic()
 
-    def close(self) -> None:
-        """Lets go of the broker; a transaction that is open is given up, one that is committed is seen."""
+    def _number_again(self) -> None:
+        kafka = confluent_kafka()
+        try:
+            self._producer.begin_transaction()
+        except kafka.KafkaException as error:
+            raise self._judged(error.args[0]) from error
+        self._is_begun, self._begun_at = True, time.monotonic()
+        self._end(self._committed)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _close(self) -> None:
         try:
             if self._is_begun:
                 self._outside(lambda: self._producer.abort_transaction(ANSWER_S))
@@ -142,9 +196,9 @@ class KafkaSink(Sink):
         kafka = confluent_kafka()
         about = self._about
         self._disconnect()
-        settings = client_settings(about.servers, about.settings)
         try:
-            self._producer = kafka.Producer(
+            self._producer = self._clients.made(
+                kafka.Producer,
                 {
                     "linger.ms": 5,
                     "compression.type": about.compression,
@@ -152,29 +206,39 @@ class KafkaSink(Sink):
                     "queue.buffering.max.messages": 0,
                     "queue.buffering.max.kbytes": 2_097_151,
                     "retry.backoff.ms": 5,  # for the transaction before, which ends in milliseconds
-                    **settings,
+                    **about.settings,
                     "transactional.id": self._name,
                     "transaction.timeout.ms": round(self._timeout_s * 1000),
-                }
+                },
             )
-            told = self._producer.list_topics(about.topic, timeout=ANSWER_S).topics[about.topic]
-            _raise_if(told.error)
+            partitions = self._clients.partitions(self._producer, ANSWER_S)
             self._producer.init_transactions(ANSWER_S)
-            self._group = kafka.Consumer(
+            self._group = self._clients.made(
+                kafka.Consumer,
                 {
-                    **settings,
+                    **about.settings,
                     "group.id": self._name,
                     "isolation.level": "read_committed",  # waits for what is not decided yet
                     "enable.auto.commit": False,
-                }
+                    "enable.partition.eof": True,
+                    "auto.offset.reset": "earliest",
+                    "fetch.wait.max.ms": 10,
+                },
             )
             place = kafka.TopicPartition(about.topic, 0)
             (found,) = self._group.committed([place], ANSWER_S)
             _raise_if(found.error)
+            has = found.offset if found.offset >= 0 else NO_EPOCH
+            if has == NO_EPOCH and self._run:
+                has = kafka_epochs.epoch_in_topic(
+                    self._group, about.topic, partitions, self._run, about.servers
+                )
         except kafka.KafkaException as error:
             self._disconnect()
-            raise in_our_words(error.args[0], about.servers, about.topic) from error
-        has = found.offset if found.offset >= 0 else NO_EPOCH
+            raise self._clients.in_our_words(error.args[0]) from error
+        except WindrowError:
+            self._disconnect()
+            raise
         if has < self._committed:
             self._disconnect()
             raise ResourceError(
@@ -182,8 +246,8 @@ class KafkaSink(Sink):
                 f"Kafka at {about.servers} has lost epoch {self._committed} of {about.topic!r}, which it"
                 " had taken",
                 reason=f"it has the epochs of this run up to {has}; to go on would leave rows out",
-                hint="look at the broker's log; begin anew with an empty checkpoint and topic, or put both"
-                " back to an earlier time",
+                hint="look at the broker's log, and whether the topic or the group was deleted; begin anew"
+                " with an empty checkpoint and topic, or put both back to an earlier time",
             )
         self._committed = has
 
@@ -202,12 +266,13 @@ class KafkaSink(Sink):
         if self._must_abort:
             self._abort()
         assert self._held is not None
-        _, keys, values = self._held
+        epoch, keys, values = self._held
         kafka = confluent_kafka()
         try:
             self._producer.begin_transaction()
             self._is_begun, self._begun_at = True, time.monotonic()
-            _produce_all(self._producer, self._about.topic, keys, values)
+            headers = kafka_epochs.header(self._run, epoch)
+            _produce_all(self._producer, self._about.topic, keys, values, headers)
         except kafka.KafkaException as error:
             raise self._judged(error.args[0]) from error
 
@@ -233,9 +298,9 @@ class KafkaSink(Sink):
         The broker lets a new producer of the same name in when that is so, and not before.
         """
         kafka = confluent_kafka()
-        settings = client_settings(self._about.servers, self._about.settings)
-        next_one = kafka.Producer(
-            {"retry.backoff.ms": 5, **settings, "transactional.id": self._name}
+        next_one = self._clients.made(
+            kafka.Producer,
+            {"retry.backoff.ms": 5, **self._about.settings, "transactional.id": self._name},
         )
         # Connected first: else it asks for the coordinator in vain, and again half a second later.
         self._outside(lambda: next_one.list_topics(self._about.topic, timeout=ANSWER_S))
@@ -289,7 +354,7 @@ class KafkaSink(Sink):
                 reason=error.str(),
                 hint="look at the broker's log",
             )
-        return in_our_words(error, about.servers, about.topic)
+        return self._clients.in_our_words(error)
 
 
 def _returns(call: Callable[[], object], seconds: float) -> bool:
@@ -315,31 +380,54 @@ def _raise_if(error: Any) -> None:
         raise confluent_kafka().KafkaException(error)
 
 
-def _produce_all(producer: Any, topic: str, keys: Texts | None, values: Texts) -> None:
-    """Hands messages to the client, one by one: it is what the client takes quickest."""
+def _produce_all(
+    producer: Any,
+    topic: str,
+    keys: Texts | None,
+    values: Texts,
+    headers: list[tuple[str, bytes]],
+) -> None:
+    """Hands messages to the client, one by one: it is what the client takes quickest.
+
+    Args:
+        producer: the client.
+        topic: where they go.
+        keys: their keys, or None.
+        values: their values.
+        headers: those of the last one.
+    """
+    if not values:
+        return
     produce = producer.produce
+    last = len(values) - 1
     if keys is None:
-        rest = iter(values)
-        for value in rest:
+        for value in values[:last]:
             try:
                 produce(topic, value)
             except BufferError:
                 _again(producer, topic, value, None)
-        return
-    for key, value in zip(keys, values, strict=True):
-        try:
-            produce(topic, value, key)
-        except BufferError:
-            _again(producer, topic, value, key)
+    else:
+        for key, value in zip(keys[:last], values[:last], strict=True):
+            try:
+                produce(topic, value, key)
+            except BufferError:
+                _again(producer, topic, value, key)
+    _again(producer, topic, values[last], None if keys is None else keys[last], headers)
 
 
-def _again(producer: Any, topic: str, value: bytes | None, key: bytes | None) -> None:
+def _again(
+    producer: Any,
+    topic: str,
+    value: bytes | None,
+    key: bytes | None,
+    headers: list[tuple[str, bytes]] | None = None,
+) -> None:
     """Waits until the client has room."""
     while True:
-        producer.poll(0.05)
         try:
-            producer.produce(topic, value, key)
+            producer.produce(topic, value, key, headers=headers or [])
         except BufferError:
+            producer.poll(0.05)
             continue
         return
 

@@ -30,10 +30,9 @@ import pyarrow as pa
 from windrow.errors import BindError, ResourceError
 from windrow.io.kafka_client import (
     ANSWER_S,
+    Clients,
     away,
-    client_settings,
     confluent_kafka,
-    in_our_words,
 )
 from windrow.io.kafka_rows import Fetched, MessageRows, together
 from windrow.io.protocol import FEW_ROWS, Aside, Json, Offsets, Source
@@ -80,6 +79,7 @@ class KafkaSource(Source):
         if about.start not in {"earliest", "latest"}:
             _millis(about.start)
         self._rows = MessageRows(about)
+        self._clients = Clients(about)
         self._lock = threading.RLock()
         self._consumer: Any = None
         self._committer: Any = None
@@ -87,7 +87,6 @@ class KafkaSource(Source):
         self._held: dict[int, Held] = {}
         self._has_read = False
         self._looked = 0.0
-        self._is_down = False
 
     def __reduce__(self) -> tuple[object, ...]:
         return KafkaSource, (self._about,)
@@ -151,7 +150,7 @@ class KafkaSource(Source):
         kafka = confluent_kafka()
         with self._lock:
             if self._committer is None:
-                self._committer = kafka.Consumer(self._settings(self._about.group))
+                self._committer = self._consumer_of(self._about.group)
             places = [
                 kafka.TopicPartition(self._about.topic, int(own), at) for own, at in offsets.items()
             ]
@@ -191,14 +190,8 @@ class KafkaSource(Source):
         """An offset of each partition, asked for at once."""
         kafka = confluent_kafka()
         about = self._about
+        places = [kafka.TopicPartition(about.topic, own) for own in self._partitions()]
         try:
-            if self._admin is None:
-                self._admin = kafka.admin.AdminClient(
-                    client_settings(about.servers, about.settings)
-                )
-            places = [
-                kafka.TopicPartition(about.topic, own) for own in self._partitions(self._admin)
-            ]
             answers = self._admin.list_offsets(
                 dict.fromkeys(places, spec),
                 isolation_level=kafka.IsolationLevel.READ_COMMITTED,
@@ -206,26 +199,21 @@ class KafkaSource(Source):
             )
             return {own.partition: got.result().offset for own, got in answers.items()}
         except kafka.KafkaException as error:
-            raise in_our_words(error.args[0], about.servers, about.topic) from error
+            raise self._clients.in_our_words(error.args[0]) from error
 
-    def _partitions(self, client: Any) -> list[int]:
+    def _partitions(self, seconds: float | None = None) -> list[int]:
         """The partitions that the topic has now."""
-        kafka = confluent_kafka()
-        about = self._about
-        try:
-            told = client.list_topics(about.topic, timeout=ANSWER_S).topics[about.topic]
-        except kafka.KafkaException as error:
-            raise in_our_words(error.args[0], about.servers, about.topic) from error
-        if told.error is not None:
-            raise in_our_words(told.error, about.servers, about.topic)
-        return sorted(told.partitions)
+        if self._admin is None:
+            kind = confluent_kafka().admin.AdminClient
+            self._admin = self._clients.made(kind, self._about.settings)
+        return self._clients.partitions(self._admin, ANSWER_S if seconds is None else seconds)
 
     def _follow(self, since: Offsets) -> None:
         """Has all partitions fetched from where they were read to."""
         now = time.monotonic()
         known = {int(own) for own in since} | set(self._held)
         if now - self._looked > DISCOVER_S:
-            known |= set(self._partitions(self._opened()))
+            known |= set(self._partitions())
             self._looked = now
         for own in known:
             self._hold(own, since.get(str(own)))
@@ -362,8 +350,7 @@ class KafkaSource(Source):
                 hint="keep messages longer (retention.ms); or begin anew, without them, in an empty"
                 " checkpoint",
             )
-        found = in_our_words(error, self._about.servers, self._about.topic)
-        raise found
+        raise self._clients.in_our_words(error)
 
     def _known_end(self, own: int) -> int:
         """The end of a partition as the newest fetch has told it."""
@@ -378,45 +365,30 @@ class KafkaSource(Source):
 
     def _check_broker(self) -> None:
         """Raises `Unavailable` where the client has lost all brokers, and finds none now."""
-        if not self._is_down:
-            return
-        kafka = confluent_kafka()
-        try:
-            self._opened().list_topics(self._about.topic, timeout=2.0)
-        except kafka.KafkaException as error:
-            raise in_our_words(error.args[0], self._about.servers, self._about.topic) from error
-        self._is_down = False
+        if self._clients.is_down:
+            self._partitions(2.0)
 
     def _opened(self) -> Any:
         if self._consumer is None:
-            self._consumer = confluent_kafka().Consumer(
-                self._settings(self._about.group or "windrow")
-            )
+            self._consumer = self._consumer_of(self._about.group or "windrow")
         return self._consumer
 
-    def _settings(self, group: str) -> dict[str, Any]:
-        return {
-            **client_settings(
-                self._about.servers,
-                {
-                    "isolation.level": "read_committed",
-                    "fetch.wait.max.ms": 100,
-                    "fetch.error.backoff.ms": 50,
-                    **self._about.settings,
-                },
-            ),
-            "group.id": group,
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "error",
-            "allow.auto.create.topics": False,
-            "error_cb": self._on_error,
-        }
-
-    def _on_error(self, error: Any) -> None:
-        if error.code() == confluent_kafka().KafkaError._ALL_BROKERS_DOWN:
-            self._is_down = True
+    def _consumer_of(self, group: str) -> Any:
+        return self._clients.made(
+            confluent_kafka().Consumer,
+            {
+                "isolation.level": "read_committed",
+                "fetch.wait.max.ms": 100,
+                "fetch.error.backoff.ms": 50,
+                **self._about.settings,
+                "group.id": group,
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "allow.auto.create.topics": False,
+            },
+        )
 
 
 def _chunks(runs: Sequence[Fetched], start: int, end: int) -> Iterator[Fetched]:
@@ -465,4 +437,5 @@ def _millis(instant: str) -> int:
             f"start={instant!r} is no place in a topic",
             hint="start='earliest', 'latest', or an instant: '2026-01-31T12:00:00Z'",
         ) from error
-    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    since = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return max(0, round(since * 1000))  # no message is older than 1970

@@ -277,6 +277,32 @@ def test_rows_that_agree_in_their_keys_are_refused():
         messages([(1, 1, "insert", 1), (1, 2, "insert", 1)])
 
 
+BAG, BY_KEY = Answer(K_V, True), Answer(K_V, True, ("k",))
+
+
+@pytest.mark.parametrize("way", ["upsert", "debezium"])
+@pytest.mark.parametrize(
+    ("answer", "keys", "instead"),
+    [(BAG, ["k"], "GROUP BY these columns"), (BY_KEY, ["v"], "keys with all of k;")],
+)
+def test_keys_by_which_one_row_may_take_the_place_of_another_are_refused(
+    answer, keys, instead, way
+):
+    with pytest.raises(
+        BindError, match=r"\[keys-not-unique\]: rows of the answer may agree"
+    ) as told:
+        AnswerMessages(answer, keys, way, "t")
+    assert told.value.hint.startswith(instead)
+
+
+@pytest.mark.parametrize("way", ["upsert", "debezium", "rows"])
+def test_keys_that_tell_rows_apart_are_taken_and_any_where_nothing_is_replaced(way):
+    AnswerMessages(BY_KEY, ["v", "k"], way, "t")
+    AnswerMessages(Answer(K_V, True, ()), ["v"], way, "t")  # an answer of one row
+    AnswerMessages(BAG, ["v"], "rows", "t")
+    AnswerMessages(Answer(K_V), ["v"], way, "t")  # rows that stay
+
+
 def test_a_key_that_is_no_column_is_refused():
     with pytest.raises(BindError, match=r"\[unknown-key\]: the answer has no column 'kk'"):
         AnswerMessages(Answer(K_V), ("kk",), "upsert", "t")
