@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from windrow.errors import DataError
 from windrow.io.data_files import EMPTY, ZONED, first_line, unreadable
+from windrow.io.json_lines import plain_type, typed
 from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
 
 LEAST_BLOCK_BYTES = 1 << 20
@@ -302,10 +303,7 @@ class JsonRows(TextRows):
         lines = _lines(block)
         if not lines:
             return
-        wanted = [
-            pa.field(f.name, pa.string() if pa.types.is_temporal(f.type) else f.type)
-            for f in columns
-        ]
+        wanted = [pa.field(f.name, plain_type(f.type)) for f in columns]
         found = pajson.read_json(
             io.BytesIO(block),
             read_options=pajson.ReadOptions(block_size=max(LEAST_BLOCK_BYTES, len(block) // 4)),
@@ -316,7 +314,9 @@ class JsonRows(TextRows):
         if found.num_rows != lines:
             # Arrow reads objects that go on in the next line; a cut between the two would not.
             raise ValueError(f"{lines:,} lines hold {found.num_rows:,} objects, and not one each")
-        yield from found.to_batches()
+        for batch in found.to_batches():
+            arrays = [typed(batch.column(f.name), f.type) for f in columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
 def _lines(block: bytes) -> int:
