@@ -39,10 +39,15 @@ def _field(text: str, part: str) -> Field:
 
 
 def _split(text: str) -> Iterator[str]:
-    """The parts between commas that stand outside (..) and <..>."""
+    """The parts between commas that stand outside (..), <..> and `..`."""
     depth = start = 0
+    is_quoted = False
     for place, character in enumerate(text):
-        if character in "(<":
+        if character == "`":  # two within a name turn it over twice
+            is_quoted = not is_quoted
+        elif is_quoted:
+            continue
+        elif character in "(<":
             depth += 1
         elif character in ")>":
             depth -= 1

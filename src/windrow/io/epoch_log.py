@@ -30,6 +30,9 @@ FOLDER = "_windrow"
 MOST_FILES = 100
 """So many logs of epochs are written together as one."""
 
+MOST_FOLDS = 4
+"""So often in a row that may happen while somebody reads them."""
+
 _LOG = re.compile(r"(\d{10,})-(\d{10,})\.json")
 
 
@@ -232,9 +235,19 @@ class Committed:
 
     def parts(self) -> list[Placed]:
         """The parts of all epochs, run by run, each with its place."""
+        for _ in range(MOST_FOLDS):
+            try:
+                return self._parts()
+            except FileNotFoundError:  # logs were written together as one since they were listed
+                continue
+        return self._parts()
+
+    def _parts(self) -> list[Placed]:
         found = []
         for run in self._runs():
             log = self._logs.setdefault(run, EpochLog(self._system, self._root, run))
+            # In this order: what is committed when it is read is hidden then, or in place already.
+            epochs = list(log.epochs())
             moved: dict[str, tuple[str, int]] = {}
             hidden: dict[str, str] = {}
             for merge in log.merges():
@@ -247,7 +260,7 @@ class Committed:
                 )
                 moved.update((place, (merge.into.place, shift)) for place, shift in merge.of)
             waiting = names_in(self._system, log.parts_at)
-            for epoch in log.epochs():
+            for epoch in epochs:
                 for part in epoch.parts:
                     place, shift = moved.get(part.place, (part.place, 0))
                     unmoved = hidden.get(place, part.hidden)

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from windrow.errors import DataError
 from windrow.io.data_files import conformed, first_line, unreadable
-from windrow.io.text_rows import LEAST_BLOCK_BYTES, TextRows, row_ends
+from windrow.io.text_rows import LEAST_BLOCK_BYTES, TextRows
 
 BATCH_ROWS = 131_072
 """Rows of a Parquet file that are decoded at a time."""
@@ -184,7 +184,7 @@ class TextFiles(Format):
         most = most_rows + header
         while True:
             block = self._held(file, start, min(start + wanted, file.size))
-            ends = row_ends(block, self._rows.quote)
+            ends = self._rows.ends(block)
             if start + len(block) >= file.size and (not len(ends) or ends[-1] < len(block)):
                 ends = np.append(ends, len(block))
             is_enough = len(ends) >= most or (len(block) >= most_bytes and len(ends) > header)
@@ -236,7 +236,7 @@ class TextFiles(Format):
             while True:
                 more = opened.read(LEAST_BLOCK_BYTES)
                 block += more
-                ends = row_ends(block, self._rows.quote)
+                ends = self._rows.ends(block)
                 if len(ends) or not more:
                     return bytes(block[: int(ends[0])] if len(ends) else block)
 

@@ -44,7 +44,8 @@ class Listing:
         self._format = format_
         self._committed = Committed(system, root)
         self._placed: dict[str, DataFile] = {}
-        self._is_kept = False
+        self.is_kept = False
+        """Whether a sink keeps a log here, as far as is known."""
 
     def files(self) -> list[DataFile]:
         """All files that are there now, in any order.
@@ -61,19 +62,20 @@ class Listing:
                 found.append(self._file(path, size, time_ns))
         return found
 
-    def find(self, name: str, size: int, time_ns: int, *, is_again: bool = False) -> DataFile:
-        """A file by its name in offsets, as it was then.
+    def find(self, file: DataFile, *, is_again: bool = False) -> DataFile:
+        """A file as it was when an offset was made, where it is now.
 
         Args:
-            name: as in offsets.
-            size: as it was.
-            time_ns: as it was.
+            file: its name, size and time; and its path, if the folder was looked at just now.
             is_again: whether it was not where it was said to be.
 
         Raises:
             FileNotFoundError: it is gone.
             DataError: it has changed.
         """
+        if file.path and not is_again and not self.is_kept:
+            return file
+        name = file.name
         if self._has_log():
             if is_again or name not in self._placed:
                 list(self._of_sink())
@@ -85,9 +87,13 @@ class Listing:
         if info.type != pafs.FileType.File:
             raise FileNotFoundError(path)
         now_ns = _time_ns(info)
-        if (info.size, now_ns) != (size, time_ns):
-            raise changed(path, size, info.size)
-        return self._file(path, size, time_ns)
+        if (info.size, now_ns) != (file.size, file.time_ns):
+            raise changed(path, file.size, info.size)
+        return self._file(path, file.size, file.time_ns)
+
+    def series(self, name: str) -> str | None:
+        """The run that a file is of, where a sink keeps a log: its files come in order, and stay there."""
+        return name.split("-", 3)[-1] if self.is_kept else None
 
     def said_columns(self) -> str | None:
         """The columns, where the sink has said them that writes here."""
@@ -95,8 +101,8 @@ class Listing:
         return about["columns"] if about is not None else None
 
     def _has_log(self) -> bool:
-        self._is_kept = self._is_kept or self._committed.is_kept()
-        return self._is_kept
+        self.is_kept = self.is_kept or self._committed.is_kept()
+        return self.is_kept
 
     def _of_sink(self) -> Iterator[DataFile]:
         for placed in self._committed.parts():

@@ -6,6 +6,7 @@ synced; elsewhere a file that was closed is there.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import uuid
@@ -23,6 +24,10 @@ from windrow.io.protocol import Unavailable
 _SCHEME = re.compile(r"([a-zA-Z][\w+.-]+)://")
 _PYARROWS = {"file", "s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss"}
 _NEVER = (PermissionError, NotADirectoryError, IsADirectoryError, FileExistsError)
+_NEVER_NUMBERS = {
+    *(errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.ELOOP, errno.EXDEV),
+    *(errno.EROFS, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP),
+}
 """Errors of a file system that do not pass by themselves."""
 
 
@@ -131,17 +136,21 @@ def on_files(path: str, what: str, *passed: type[OSError]) -> Iterator[None]:
         yield
     except passed:
         raise
-    except _NEVER as error:
+    except OSError as error:
+        if not isinstance(error, _NEVER) and error.errno not in _NEVER_NUMBERS:
+            raise _unavailable(path, what, error) from error
         raise ResourceError(
             "files-out-of-reach",
             f"{path!r} cannot {what}",
             reason=error.strerror or str(error),
             hint="name a folder that this process may read and write",
         ) from error
-    except OSError as error:
-        raise Unavailable(
-            "files-unavailable",
-            f"{path!r} cannot {what} now",
-            reason=error.strerror or str(error).partition("\n")[0],
-            hint="make room on the disk, or see to the file system",
-        ) from error
+
+
+def _unavailable(path: str, what: str, error: OSError) -> Unavailable:
+    return Unavailable(
+        "files-unavailable",
+        f"{path!r} cannot {what} now",
+        reason=error.strerror or str(error).partition("\n")[0],
+        hint="make room on the disk, or see to the file system",
+    )

@@ -18,6 +18,7 @@ from windrow.io.ddl import parse_ddl
 from windrow.io.file_formats import Format, ParquetFiles, TextFiles
 from windrow.io.files_sink import FilesSink
 from windrow.io.files_source import FilesSource
+from windrow.io.options import bad_option, check_options
 from windrow.io.protocol import Connector, Sink, Source
 from windrow.io.text_rows import CsvRows, JsonRows
 
@@ -30,7 +31,8 @@ class Files(Connector):
     """Files of one format: a source of rows as files come, a sink of parts that are seen by epochs.
 
     Args:
-        path: a file, a folder or a pattern; on this machine, or an address such as `s3://..`.
+        path: a file, a folder or a pattern; on this machine, or an address such as `s3://..`. A path of
+            pathlib's will do.
         format: "parquet", "csv" or "json" (an object in each line).
         schema: the columns, as in `"item STRING, ts TIMESTAMP"`; those of the first file if left out.
         order: in which files are read: by "name", or by "time" of modification and then name.
@@ -61,22 +63,27 @@ class Files(Connector):
     compact_bytes: int | None = None
     storage: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuses options that do not fit.
+
+        Raises:
+            BindError: there is one.
+        """
+        check_options(self)
+        self._check()
+
     def source(self) -> Source:
         """Their rows.
 
         Raises:
-            BindError: what was said of them does not fit.
+            BindError: nothing names their columns.
         """
-        self._check()
+        if not self.header and self.format == "csv" and self.schema is None:
+            raise _bad_option("schema", None, "the columns in their order: no header names them")
         return FilesSource(self)
 
     def sink(self) -> Sink:
-        """What writes parts.
-
-        Raises:
-            BindError: what was said of it does not fit.
-        """
-        self._check()
+        """What writes parts."""
         return FilesSink(self)
 
     def formats(self, system: pafs.FileSystem) -> Format:
@@ -91,6 +98,8 @@ class Files(Connector):
         return TextFiles(system, rows)
 
     def _check(self) -> None:
+        if not self.path or "\0" in self.path:
+            raise _bad_option("path", self.path, "a file, a folder or a pattern")
         choices = {
             "format": tuple(SUFFIXES),
             "order": ("name", "time"),
@@ -101,21 +110,24 @@ class Files(Connector):
                 raise _bad_option(name, getattr(self, name), f"one of {', '.join(known)}")
         for name in ("batch_rows", "batch_bytes", "compact_bytes"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or int(value) < 1):
+            if value is not None and value < 1:
                 raise _bad_option(name, value, "a whole number from 1 on")
-        if len(self.delimiter) != 1:
-            raise _bad_option("delimiter", self.delimiter, "one character, such as ;")
-        if isinstance(self.partition_by, str):
-            raise _bad_option("partition_by", self.partition_by, f"a list: [{self.partition_by!r}]")
-        if not self.header and self.format == "csv" and self.schema is None:
-            raise _bad_option("schema", None, "the columns in their order: no header names them")
-        try:
-            "".encode(self.encoding)
-        except LookupError:
-            raise _bad_option("encoding", self.encoding, "one that Python knows") from None
+        if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n\0':
+            wanted = "one character of ASCII, such as ; and not a quote"
+            raise _bad_option("delimiter", self.delimiter, wanted)
+        if not _is_encoding(self.encoding):
+            raise _bad_option("encoding", self.encoding, "one that Python knows")
+        if self.schema is not None:
+            parse_ddl(self.schema)
+
+
+def _is_encoding(name: str) -> bool:
+    """Whether Python knows an encoding of texts of any length."""
+    try:
+        return 'a,"b"\n'.encode(name).decode(name) == 'a,"b"\n'
+    except (LookupError, ValueError):
+        return False
 
 
 def _bad_option(name: str, value: object, wanted: str) -> BindError:
-    return BindError(
-        "bad-files-option", f"{name} of files is {value!r}", hint=f"it must be {wanted}"
-    )
+    return bad_option("files", name, value, wanted)

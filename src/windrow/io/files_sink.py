@@ -19,16 +19,14 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from windrow.errors import BindError
 from windrow.io.epoch_log import FOLDER, Committed, Epoch, EpochLog, Part
-from windrow.io.file_listing import NO_VALUE
+from windrow.io.file_folders import by_folder, check_lengths, check_partitions, folders_of
 from windrow.io.file_systems import (
     located,
     move_file,
@@ -67,13 +65,7 @@ class FilesSink(Sink):
 
     def open(self, run: str, answer: Answer) -> int:
         """Puts in order what an earlier process has left."""
-        for name in self._about.partition_by:
-            if name not in answer.columns.names:
-                raise BindError(
-                    "unknown-partition",
-                    f"parts are to be in folders by {name!r}, which the answer does not have",
-                    hint=f"its columns: {', '.join(answer.columns.names)}",
-                )
+        check_partitions(self._about.partition_by, answer.columns, has_more=answer.is_changelog)
         inside = [own for own in answer.columns if own.name not in self._about.partition_by]
         check_columns(self._about.format, pa.schema(inside))
         # A run without a checkpoint has no name, and begins anew whenever it is started.
@@ -98,7 +90,10 @@ class FilesSink(Sink):
             return {"columns": None, "parts": parts}
         table = pa.Table.from_batches(given)
         with on_files(self._about.path, "be written"):
-            for values, rows in self._by_folder(table):
+            shares = list(by_folder(table, self._about.partition_by))
+            for values, _ in shares:
+                check_lengths(self._system, self._root, values)
+            for values, rows in shares:
                 hidden = f"{epoch:010d}-{uuid.uuid4().hex}.{self._about.format}"
                 path = f"{self._log.parts_at}/{hidden}"
                 size, header = write_rows(self._system, path, rows, self._about)
@@ -171,13 +166,9 @@ class FilesSink(Sink):
         put_file(self._system, place, json.dumps(told).encode())
 
     def _part(self, epoch: int, number: int, told: Json) -> Part:
-        folders = "".join(
-            f"{quote(name, safe=' ')}={NO_VALUE if value is None else quote(value, safe=' ')}/"
-            for name, value in told["values"].items()
-        )
         name = f"part-{epoch:010d}-{number:05d}-{self._run[:8]}.{self._about.format}"
         return Part(
-            folders + name,
+            folders_of(told["values"]) + name,
             told["hidden"],
             told["size"],
             told["rows"],
@@ -210,29 +201,6 @@ class FilesSink(Sink):
         for name in names_in(self._system, self._log.parts_at):
             if int(name.partition("-")[0]) <= epoch:
                 remove_file(self._system, f"{self._log.parts_at}/{name}")
-
-    def _by_folder(self, table: pa.Table) -> Iterable[tuple[dict[str, str | None], pa.Table]]:
-        """The rows by the folders that they belong to, in their order, without what the folders say."""
-        names = list(self._about.partition_by)
-        if not names:
-            yield {}, table
-            return
-        codes = np.zeros(table.num_rows, np.int64)
-        texts = []
-        for name in names:
-            text = table[name].cast(pa.string()).combine_chunks().dictionary_encode("encode")
-            texts.append(text.dictionary.to_pylist())
-            codes = codes * len(texts[-1]) + text.indices.to_numpy(zero_copy_only=False)
-        found, firsts, inverse = np.unique(codes, return_index=True, return_inverse=True)
-        order = np.argsort(inverse, kind="stable")
-        sizes = np.bincount(inverse, minlength=len(found))
-        rows = table.drop_columns(names).take(order)
-        at = 0
-        for first, size in zip(firsts, sizes, strict=True):
-            row = table.slice(int(first), 1)
-            values = {name: row[name].cast(pa.string())[0].as_py() for name in names}
-            yield values, rows.slice(at, int(size))
-            at += int(size)
 
 
 def write_rows(system: Any, path: str, rows: pa.Table, about: Files) -> tuple[int, int]:

@@ -7,17 +7,18 @@ the same whatever has come since:
      "files": [["a.csv", 900, 17.., 400, 900, 900],   what range 7 reads: name, size, time, from, to, length
                ["b.csv", 500, 18.., 0, 120, 500]],
      "recent": [["a.csv", 900, 17..], ..],          the files read last, to see that none has changed
-     "floor": ["0.csv"], "below": 12}               and 12 more, none of which comes behind this one
+     "below": {"files": "Fx2..", "series": {}}}     and those before: `files_read`
 
 A file that was read, or partly, must stay as it is. In the folder of a files sink the parts of committed
-epochs are read, in the order of their epochs, and nothing else.
+epochs are read, in the order of their commits, and nothing else.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -27,6 +28,7 @@ from windrow.io.ddl import parse_ddl
 from windrow.io.file_formats import DataFile
 from windrow.io.file_listing import Listing
 from windrow.io.file_systems import located, on_files
+from windrow.io.files_read import NOTHING, FilesRead
 from windrow.io.protocol import FEW_ROWS, Aside, Json, Offsets, Source
 from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
 
@@ -39,8 +41,13 @@ MOST_RECENT = 500
 LONGEST_PAUSE_S = 0.2
 """Between two looks into a folder; a tenth of the time is spent on them at most, or this is the pause."""
 
+MOST_MOVES = 5
+"""So often in a row a file may be elsewhere when it is opened: put in place, or merged with others."""
+
 _ALL = "0"
-_NOTHING: dict[str, Any] = {"number": 0, "files": [], "recent": [], "floor": None, "below": 0}
+_NOTHING: dict[str, Any] = {"number": 0, "files": [], "recent": [], "below": NOTHING}
+
+T = TypeVar("T")
 
 
 class FilesSource(Source):
@@ -55,7 +62,7 @@ class FilesSource(Source):
         self._aside: list[Aside] = []
         self._known: dict[str, tuple[int, int]] = {}
         self._known_at: Json = None
-        self._knows_all = False
+        self._long_ago = FilesRead(NOTHING)
         self._backlog: list[DataFile] = []
         self._looked = (0.0, 0.0)
 
@@ -80,13 +87,7 @@ class FilesSource(Source):
         room, files = self._about.batch_bytes, []
         with on_files(self._about.path, "be read"):
             for file, start in self._next(before):
-                try:
-                    length = self._formats.length(file)
-                    end, rows = (start, 0)
-                    if start < length:
-                        end, rows = self._formats.cut(file, start, most, room)
-                except FileNotFoundError as error:
-                    raise _gone(file.path) from error
+                length, end, rows = self._found(file, partial(self._cut, start, most, room))
                 files.append([file.name, file.size, file.time_ns, start, end, length])
                 if end < length:
                     break
@@ -110,16 +111,10 @@ class FilesSource(Source):
         for name, size, time_ns, first, last, _ in end["files"]:
             if first == last:
                 continue
-            for is_again in (False, True):
-                try:
-                    with on_files(self._about.path, "be read", FileNotFoundError):
-                        file = self._listing.find(name, size, time_ns, is_again=is_again)
-                        batches = list(self._formats.read(file, first, last, columns))
-                except FileNotFoundError as error:
-                    if is_again:
-                        raise _gone(name) from error
-                else:
-                    break
+            with on_files(self._about.path, "be read"):
+                batches = self._found(
+                    DataFile(name, size, time_ns), partial(self._rows, first, last, columns)
+                )
             yield from batches
             self._aside += [
                 Aside(_ALL, [name, place], why, content)
@@ -158,31 +153,47 @@ class FilesSource(Source):
         return arrow_schema(spark_schema(pa.schema([*fields, *named])))
 
     def _key(self, file: DataFile) -> list[Json]:
-        return self._key_of(file.name, file.time_ns)
+        return [file.time_ns, file.name] if self._is_by_time() else [file.name]
 
-    def _key_of(self, name: str, time_ns: int) -> list[Json]:
-        return [time_ns, name] if self._about.order == "time" else [name]
+    def _is_by_time(self) -> bool:
+        """Whether a file may be read whenever it is found: parts of a sink are as they were committed."""
+        return self._about.order == "time" or self._listing.is_kept
 
     def _next(self, before: Json) -> Iterator[tuple[DataFile, int]]:
         """What to read behind an offset: a file, and from where."""
         if self._known_at != before:
             self._known = {name: (size, at) for name, size, at in before["recent"]}
             self._known_at, self._backlog = before, []
-            self._knows_all = before["floor"] is None
+            self._long_ago = FilesRead(before["below"])
         if before["files"]:
             name, size, time_ns, _, end, length = before["files"][-1]
             if end < length:
-                yield self._find(name, size, time_ns), end
+                yield DataFile(name, size, time_ns), end
         if not self._backlog:
             self._backlog = self._look(before)
         for file in list(self._backlog):
             yield file, 0
 
-    def _find(self, name: str, size: int, time_ns: int) -> DataFile:
-        try:
-            return self._listing.find(name, size, time_ns)
-        except FileNotFoundError as error:
-            raise _gone(name) from error
+    def _cut(self, start: int, most_rows: int, most_bytes: int, file: DataFile) -> list[int]:
+        """The length of a file, where to end that begins at a place, and how many rows that is."""
+        length = self._formats.length(file)
+        if start >= length:
+            return [length, start, 0]
+        return [length, *self._formats.cut(file, start, most_rows, most_bytes)]
+
+    def _rows(
+        self, start: int, end: int, columns: pa.Schema, file: DataFile
+    ) -> list[pa.RecordBatch]:
+        return list(self._formats.read(file, start, end, columns))
+
+    def _found(self, file: DataFile, use: Callable[[DataFile], T]) -> T:
+        """What is got of a file, which may be moved by the sink that writes to its folder meanwhile."""
+        for number in range(MOST_MOVES):
+            try:
+                return use(self._listing.find(file, is_again=number > 0))
+            except FileNotFoundError as error:
+                missing = error
+        raise _gone(file.path or file.name) from missing
 
     def _look(self, before: Json) -> list[DataFile]:
         """The files that are new, in order."""
@@ -191,36 +202,23 @@ class FilesSource(Source):
         began = time.monotonic()
         files = self._listing.files()
         self._looked = (time.monotonic(), time.monotonic() - began)
-        floor, newest = before["floor"], max(map(self._recent_key, before["recent"]), default=None)
-        below, new, old = [], [], 0
+        new = []
         for file in files:
+            now = (file.size, file.time_ns)
             known = self._known.get(file.name)
-            old += floor is not None and self._key(file) <= floor
-            if known is not None:
-                if known != (file.size, file.time_ns):
-                    raise changed(file.path, known[0], file.size)
-            elif floor is not None and self._key(file) <= floor:
-                below.append(file)
-            else:
+            if known is None and self._long_ago.has(file.name, self._listing.series(file.name)):
+                known = self._known[file.name] = now  # as it is, for all that is known
+            if known is None:
                 new.append(file)
-        # Which files were read long ago, a process that has begun since does not know, but how many.
-        if below and (self._knows_all or old > before["below"]):
-            raise self._out_of_order(below[-1], floor[-1])
-        self._known.update((file.name, (file.size, file.time_ns)) for file in below)
-        self._knows_all = True
+            elif known != now:
+                raise changed(file.path, known[0], file.size)
+        self._long_ago.keep(file.name for file in files)
         new.sort(key=self._key)
-        if (
-            new
-            and newest is not None
-            and self._about.order == "name"
-            and self._key(new[0]) < newest
-        ):
-            raise self._out_of_order(new[0], newest[-1])
+        if new and before["recent"] and not self._is_by_time():
+            newest = max(name for name, _, _ in before["recent"])
+            if new[0].name < newest:
+                raise _out_of_order(new[0], newest)
         return new
-
-    def _recent_key(self, recent: Json) -> list[Json]:
-        name, _, time_ns = recent
-        return self._key_of(name, time_ns)
 
     def _reached(self, before: Json, files: list[Json]) -> Json:
         """The offset behind what is to be read."""
@@ -229,27 +227,22 @@ class FilesSource(Source):
         self._known.update((name, (size, at)) for name, size, at in begun)
         self._backlog = self._backlog[len(begun) :]
         recent = [*before["recent"], *begun]
-        floor, below = before["floor"], before["below"]
-        if len(recent) > MOST_RECENT:
-            recent.sort(key=self._recent_key)
-            gone, recent = recent[:-MOST_RECENT], recent[-MOST_RECENT:]
-            keys = [*([floor] if floor else []), *map(self._recent_key, gone)]
-            floor, below = max(keys), below + len(gone)
-        end = {"number": before["number"] + 1, "files": files, "recent": recent}
-        end |= {"floor": floor, "below": below}
+        for name, _, _ in recent[:-MOST_RECENT]:
+            self._long_ago.add(name, self._listing.series(name))
+        end = {"number": before["number"] + 1, "files": files, "recent": recent[-MOST_RECENT:]}
+        end["below"] = self._long_ago.told()
         self._known_at = end
         return end
 
-    def _out_of_order(self, file: DataFile, newest: str) -> DataError:
-        return DataError(
-            "file-out-of-order",
-            f"{file.path!r} has come, and sorts before {newest!r}, which was read",
-            reason="rows that were read are not read again, and rows that come in between would be"
-            " read in another order after a restart",
-            hint='give new files names that sort behind the others, or take order="time"'
-            if self._about.order == "name"
-            else "let new files have a time of modification behind the others'",
-        )
+
+def _out_of_order(file: DataFile, newest: str) -> DataError:
+    return DataError(
+        "file-out-of-order",
+        f"{file.path!r} has come, and sorts before {newest!r}, which was read",
+        reason="rows that were read are not read again, and rows that come in between would be"
+        " read in another order after a restart",
+        hint='give new files names that sort behind the others, or take order="time"',
+    )
 
 
 def _gone(path: str) -> DataError:

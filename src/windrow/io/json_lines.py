@@ -1,9 +1,11 @@
-"""Rows as lines of JSON, an object each: written by DuckDB, after what it would not keep was made text.
+"""Rows as lines of JSON, an object each, and back: what JSON has no values of is text, within others too.
+
+They are written by DuckDB, and read by Arrow.
 
 DECIMAL              "1.10"                               a number would lose digits in most readers
 TIMESTAMP            "2026-01-01 00:00:00.000007+00:00"   without a zone, for one without
 DATE                 "2026-01-01"
-map                  [{"key": "a", "value": 1}]           as Arrow reads it
+MAP                  [{"key": "a", "value": 1}]           its keys are of any type
 NULL                 null
 """
 
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.errors import BindError
+from windrow.io.data_files import conformed
 
 
 def check_columns(format_: str, schema: pa.Schema) -> None:
@@ -66,6 +69,51 @@ def json_lines(table: pa.Table) -> bytes:
     return text + b"\n"
 
 
+def plain_type(arrow: pa.DataType) -> pa.DataType:
+    """The type that values of a type are parsed as, before `typed` makes them what they are."""
+    if pa.types.is_temporal(arrow):
+        return pa.string()
+    if pa.types.is_struct(arrow):
+        fields = [arrow.field(n) for n in range(arrow.num_fields)]
+        return pa.struct([own.with_type(plain_type(own.type)) for own in fields])
+    if pa.types.is_map(arrow):
+        key, value = plain_type(arrow.key_type), plain_type(arrow.item_type)
+        return pa.list_(pa.struct([("key", key), ("value", value)]))
+    if pa.types.is_list(arrow):
+        return pa.list_(arrow.value_field.with_type(plain_type(arrow.value_type)))
+    return arrow
+
+
+def typed(column: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """Values that were parsed, in the type that they are of.
+
+    Raises:
+        ValueError: one is none.
+    """
+    if not pa.types.is_nested(arrow) or column.type == arrow:
+        return conformed(column, arrow)
+    column, is_null = _from_beginning(column), column.is_null()
+    if pa.types.is_struct(arrow):
+        fields = [arrow.field(n) for n in range(arrow.num_fields)]
+        parts = [typed(column.field(n), own.type) for n, own in enumerate(fields)]
+        return pa.StructArray.from_arrays(parts, fields=fields, mask=is_null)
+    if pa.types.is_map(arrow):
+        keys, items = column.values.flatten()
+        if keys.null_count:
+            raise ValueError(
+                'a map is written [{"key": .., "value": ..}], and none is without a key'
+            )
+        keys, items = typed(keys, arrow.key_type), typed(items, arrow.item_type)
+        return pa.MapArray.from_arrays(column.offsets, keys, items, type=arrow, mask=is_null)
+    values = typed(column.values, arrow.value_type)
+    return pa.ListArray.from_arrays(column.offsets, values, type=arrow, mask=is_null)
+
+
+def _from_beginning(column: pa.Array) -> pa.Array:
+    """An array whose parts begin where they begin, for others to be made of."""
+    return pa.concat_arrays([column, column.slice(0, 0)]) if column.offset else column
+
+
 def _plain(column: pa.Array) -> pa.Array:
     """Values of types that JSON has."""
     arrow = column.type
@@ -81,8 +129,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _plain_parts(column: pa.Array) -> pa.Array:
-    if column.offset:  # arrays are made anew from parts that begin at their beginning
-        column = pa.concat_arrays([column, column.slice(0, 0)])
+    column = _from_beginning(column)
     arrow, is_null = column.type, column.is_null()
     if pa.types.is_struct(arrow):
         fields = [arrow.field(n) for n in range(arrow.num_fields)]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from windrow.errors import DataError
 from windrow.io.data_files import EMPTY, ZONED, first_line, unreadable
+from windrow.io.json_lines import plain_type, typed
 from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
 
 LEAST_BLOCK_BYTES = 1 << 20
@@ -27,18 +28,60 @@ LEAST_BLOCK_BYTES = 1 << 20
 MOST_BAD_ROWS = 1_000
 """In a block, which then is not what its schema says."""
 
-_NEWLINE = 10
+_NEWLINE, _RETURN = 10, 13
 _BOM = b"\xef\xbb\xbf"
 
 
-def row_ends(block: bytes, quote: int | None) -> NDArray[np.int64]:
-    """Where rows end in a block: behind each newline that does not stand between quotes."""
+def row_ends(block: bytes, quote: int | None, delimiter: int = 0) -> NDArray[np.int64]:
+    """Where rows end in a block that begins with one: behind each newline not between quotes.
+
+    As Arrow reads CSV, a quote opens where a value begins, and is a letter where one goes on (5" pipe);
+    between quotes one is written as two.
+    """
     found = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero(found == _NEWLINE)
-    if quote is not None and len(ends) and quote.to_bytes() in block:
-        # A quote within quotes is written twice: outside of them, their number is even.
-        ends = ends[np.cumsum(found == quote)[ends] % 2 == 0]
-    return ends + 1
+    if quote is None or quote.to_bytes() not in block:
+        return np.flatnonzero(found == _NEWLINE) + 1
+    marks = np.flatnonzero((found == quote) | (found == _NEWLINE))
+    is_quote = found[marks] == quote
+    is_inside = (np.cumsum(is_quote, dtype=np.uint8) & 1).view(bool)  # where no quote is a letter
+    opens = marks[is_quote & is_inside]
+    begins = np.zeros(256, bool)  # by the byte before: whether a value does
+    begins[[delimiter, _NEWLINE, _RETURN]] = True
+    goes_on = begins.copy()
+    goes_on[quote] = True  # the second of two
+    if not goes_on[found[opens - 1]][opens > 0].all():
+        is_inside = _inside(found, marks, is_quote, begins)
+    ends: NDArray[np.int64] = marks[~is_quote & ~is_inside] + 1
+    return ends
+
+
+def _inside(
+    found: NDArray[np.uint8],
+    marks: NDArray[np.int64],
+    is_quote: NDArray[np.bool_],
+    begins: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Which marks stand between quotes, where some quotes are letters.
+
+    Runs of quotes of even length change nothing. Another run where a value begins turns over whether what
+    follows is inside; one elsewhere closes what is open, or is letters: behind it nothing is open.
+
+        a,"x ""y"" z",5" pipe       "x   opens    ""   nothing    z"   closes    5"   letters
+    """
+    quotes = np.flatnonzero(is_quote)
+    places = marks[quotes]
+    firsts = np.flatnonzero(np.diff(places, prepend=-2) > 1)
+    firsts = firsts[np.diff(firsts, append=len(places)) % 2 == 1]
+    runs = places[firsts]
+    turns = begins[found[runs - 1]] | (runs == 0)
+    turned = np.zeros(len(marks), np.int64)
+    ended = np.zeros(len(marks), np.int64)
+    turned[quotes[firsts]] = turns
+    turned = np.cumsum(turned)
+    ends = quotes[firsts[~turns]]
+    ended[ends] = turned[ends]
+    inside: NDArray[np.bool_] = (turned - np.maximum.accumulate(ended)) % 2 == 1
+    return inside
 
 
 class TextRows(ABC):
@@ -50,6 +93,7 @@ class TextRows(ABC):
 
     has_header = False
     quote: int | None = None
+    delimiter = 0
     is_whole = False
 
     def __init__(self, *, keeps_bad: bool = False) -> None:
@@ -95,7 +139,7 @@ class TextRows(ABC):
         self, path: str, names: list[str] | None, block: bytes, columns: pa.Schema, at: int
     ) -> Iterator[pa.RecordBatch]:
         """The rows that can be parsed; the others are kept aside."""
-        ends = row_ends(block, self.quote)
+        ends = self.ends(block)
         if not len(ends) or ends[-1] != len(block):
             ends = np.append(ends, len(block))
         begins = np.concatenate([[0], ends[:-1]])
@@ -133,6 +177,10 @@ class TextRows(ABC):
             if name not in names:
                 raise unreadable(path, f"it has no column {name!r}")
 
+    def ends(self, block: bytes) -> NDArray[np.int64]:
+        """Where rows end in a block that begins with one."""
+        return row_ends(block, self.quote, self.delimiter)
+
     @abstractmethod
     def _infer(self, block: bytes) -> pa.Schema:
         """The columns of a block."""
@@ -161,6 +209,7 @@ class CsvRows(TextRows):
     ) -> None:
         super().__init__(keeps_bad=keeps_bad)
         self._delimiter = delimiter
+        self.delimiter = ord(delimiter)
         self._stated = header
         self._encoding = encoding
         self.has_header = header is None
@@ -180,7 +229,7 @@ class CsvRows(TextRows):
         if self._stated is not None:
             return self._stated, block, at
         if not header:
-            ends = row_ends(block, self.quote)
+            ends = self.ends(block)
             end = int(ends[0]) if len(ends) else len(block)
             header, block, at = block[:end], block[end:], at + end
         text = header.removeprefix(_BOM).decode("utf-8" if self.is_whole else self._encoding)
@@ -194,17 +243,21 @@ class CsvRows(TextRows):
         yield from self._table(names or [], block, types).to_batches()
 
     def _table(self, names: list[str], block: bytes, types: dict[str, pa.DataType]) -> pa.Table:
-        if not block.strip():
+        # Of a row of one column, NULL is an empty line.
+        has_empty_lines = len(names) == 1
+        if not (block if has_empty_lines else block.strip()):
             return pa.table({name: pa.array([], types.get(name, pa.string())) for name in names})
         return pacsv.read_csv(
-            io.BytesIO(block),
+            io.BytesIO(self._ended(block)),
             read_options=pacsv.ReadOptions(
                 column_names=names,
                 encoding="utf-8" if self.is_whole else self._encoding,
-                block_size=max(LEAST_BLOCK_BYTES, min(len(block) + 1, 64 << 20)),
+                block_size=max(LEAST_BLOCK_BYTES, min(len(block) + 2, 64 << 20)),
             ),
             parse_options=pacsv.ParseOptions(
-                delimiter=self._delimiter, newlines_in_values=b'"' in block
+                delimiter=self._delimiter,
+                newlines_in_values=b'"' in block,
+                ignore_empty_lines=not has_empty_lines,
             ),
             convert_options=pacsv.ConvertOptions(
                 column_types=types,
@@ -214,6 +267,17 @@ class CsvRows(TextRows):
                 quoted_strings_can_be_null=False,
             ),
         )
+
+    def _ended(self, block: bytes) -> bytes:
+        """The block, with a newline behind a last value that is empty.
+
+        Arrow takes such a one, where a file ends without a newline, for quoted if the one before it is.
+        """
+        if not block.endswith(self._delimiter.encode()):
+            return block
+        ended = block + b"\n"
+        ends = self.ends(ended)
+        return ended if len(ends) and ends[-1] == len(ended) else block
 
 
 class JsonRows(TextRows):
@@ -239,10 +303,7 @@ class JsonRows(TextRows):
         lines = _lines(block)
         if not lines:
             return
-        wanted = [
-            pa.field(f.name, pa.string() if pa.types.is_temporal(f.type) else f.type)
-            for f in columns
-        ]
+        wanted = [pa.field(f.name, plain_type(f.type)) for f in columns]
         found = pajson.read_json(
             io.BytesIO(block),
             read_options=pajson.ReadOptions(block_size=max(LEAST_BLOCK_BYTES, len(block) // 4)),
@@ -253,7 +314,9 @@ class JsonRows(TextRows):
         if found.num_rows != lines:
             # Arrow reads objects that go on in the next line; a cut between the two would not.
             raise ValueError(f"{lines:,} lines hold {found.num_rows:,} objects, and not one each")
-        yield from found.to_batches()
+        for batch in found.to_batches():
+            arrays = [typed(batch.column(f.name), f.type) for f in columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
 def _lines(block: bytes) -> int:

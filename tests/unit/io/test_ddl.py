@@ -6,7 +6,7 @@ import pytest
 
 from windrow.errors import BindError
 from windrow.io.ddl import parse_ddl
-from windrow.schema import Field
+from windrow.schema import Field, Schema
 
 
 def test_types_come_out_in_one_spelling():
@@ -30,6 +30,14 @@ def test_quoted_names_may_hold_anything():
         Field("unit price net", "double"),
         Field("a`b", "int"),
     )
+
+
+@pytest.mark.parametrize(
+    "name", ["a, b", "a (b", "a) b", "a < b", "a > b", "a`, b", "a `INT`, b", "a,`", "`,", " a:b "]
+)
+def test_any_name_comes_back(name):
+    fields = (Field(name, "int"), Field("c", "array<decimal(10,2)>"))
+    assert parse_ddl(Schema(fields).ddl()).fields == fields
 
 
 @pytest.mark.parametrize(

@@ -345,26 +345,6 @@ def test_json_lines_say_what_python_says(rows):
     assert found == [shown(row) for row in rows]
 
 
-@pytest.mark.parametrize(
-    ("said", "hint"),
-    [
-        ({"format": "orc"}, "one of parquet, csv, json"),
-        ({"order": "size"}, "one of name, time"),
-        ({"bad_rows": "drop"}, "one of error, aside"),
-        ({"batch_rows": 0}, "a whole number from 1 on"),
-        ({"delimiter": "||"}, "one character"),
-        ({"partition_by": "day"}, "a list: ['day']"),
-        ({"format": "csv", "header": False}, "no header names them"),
-        ({"encoding": "klingon"}, "one that Python knows"),
-    ],
-)
-def test_an_option_that_is_none_is_refused(said, hint):
-    with pytest.raises(BindError) as caught:
-        windrow.files("x", **said).source()
-    assert caught.value.condition == "bad-files-option"
-    assert hint in caught.value.hint
-
-
 def test_an_address_that_nobody_knows_is_refused():
     with pytest.raises(BindError) as caught:
         windrow.files("nowhere://x").source()

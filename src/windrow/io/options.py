@@ -1,0 +1,103 @@
+"""What is said of a connector, checked when it is made: each option is of its field's type.
+
+    @dataclass(frozen=True)
+    class Files(Connector):
+        batch_rows: int | None = None
+
+        def __post_init__(self) -> None:
+            check_options(self)        # files("x", batch_rows="5") is refused in our words
+
+Types are looked at as job files look at them; that a value of the right type fits is for the connector.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from windrow.errors import BindError
+from windrow.io.protocol import Connector
+
+_KINDS: Mapping[Any, tuple[Any, str]] = {
+    str: (str, "a text"),
+    bool: (bool, "True or False"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+}
+
+PATHS = ("path",)
+"""Options that may be a path of pathlib's, and are kept as texts."""
+
+
+def check_options(connector: Connector) -> None:
+    """Refuses options that are of another type than their field.
+
+    Raises:
+        BindError: one is.
+    """
+    hints = get_type_hints(type(connector))
+    for own in fields(connector):  # type: ignore[arg-type]  # connectors are dataclasses
+        value = getattr(connector, own.name)
+        if own.name in PATHS and isinstance(value, os.PathLike):
+            value = os.fspath(value)
+            object.__setattr__(connector, own.name, value)
+        if not is_of(value, hints[own.name]):
+            raise bad_option(connector.name, own.name, value, told(hints[own.name]))
+
+
+def bad_option(connector: str, option: str, value: object, wanted: str) -> BindError:
+    """The error of an option with a value that it cannot have."""
+    is_plain = value is None or isinstance(value, str | int | float)
+    shown = repr(value) if is_plain else f"{_short(value)}, of type {type(value).__name__}"
+    return BindError(
+        f"bad-{connector}-option",
+        f"{option} of {connector} is {shown}",
+        hint=f"it must be {wanted}",
+    )
+
+
+def is_of(value: object, hint: Any) -> bool:
+    """Whether a value is of a field's type; True and False are no numbers, a text is no list."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint in {Any, NoneType}:
+        return hint is Any or value is None
+    if origin in {Union, UnionType}:
+        return any(is_of(value, own) for own in inner)
+    if origin is Literal:
+        return value in inner
+    if origin in {Mapping, Sequence}:
+        return _are_of(value, origin, inner)
+    kind = _KINDS[hint][0]
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def _are_of(value: object, origin: Any, inner: tuple[Any, ...]) -> bool:
+    if isinstance(value, str | bytes) or not isinstance(value, origin):
+        return False
+    if isinstance(value, Mapping):
+        return all(is_of(key, inner[0]) and is_of(own, inner[1]) for key, own in value.items())
+    return isinstance(value, Sequence) and all(is_of(own, inner[0]) for own in value)
+
+
+def told(hint: Any) -> str:
+    """What a field takes, in words."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in {Union, UnionType}:
+        words = [told(own) for own in inner if own is not NoneType]
+        return ", or ".join([*words, *(["None"] if NoneType in inner else [])])
+    if origin is Literal:
+        return "one of " + ", ".join(map(repr, inner))
+    if origin is Mapping:
+        return "a dictionary" + ("" if inner[1] is Any else f", each value {told(inner[1])}")
+    if origin is Sequence:
+        return "a list" + ("" if inner[0] is Any else f", each value {told(inner[0])}")
+    return _KINDS[hint][1]
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:60] + ".."
