@@ -44,7 +44,7 @@ def three_way_join(data: Path, tuples: int) -> dict[str, object]:
     folder = write(ThreeStreams(tuples=tuples, batch=max(1, tuples // 5)), data)
     small = write(ThreeStreams(tuples=tuples // 10, batch=max(1, tuples // 50)), data)
     found = {}
-    for way in ("windrow", "spark-memory", "spark-rocksdb", "copy"):
+    for way in ("windrow-files", "windrow", "spark-memory", "spark-rocksdb", "copy"):
         found[way] = child("streaming", way, str(folder), "--warm-up", str(small))
         say(
             f"  {way:<14} total {found[way]['total_s']:>7} s   steady batch "
@@ -52,7 +52,7 @@ def three_way_join(data: Path, tuples: int) -> dict[str, object]:
             f"({found[way]['provider']}, {found[way]['partitions']} partitions)"
         )
     ours = found["windrow"]
-    for way in ("spark-memory", "spark-rocksdb"):
+    for way in ("windrow-files", "spark-memory", "spark-rocksdb"):
         if (ours["rows"], ours["checksum"]) != (found[way]["rows"], found[way]["checksum"]):
             raise SystemExit(f"the answers of windrow and {way} differ")
     ratios = {

@@ -20,6 +20,7 @@ from benchmarks.peak_memory import PeakMemory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 IN_MEMORY = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
@@ -57,6 +58,32 @@ def windrow_theta(spark: SparkSession, streams: dict[str, DataFrame], window: in
     for name in "ab":
         session.stream(name, streams[name], time="ts", lateness="1 second")
     return session.sql(THETA.format(window=window))
+
+
+def windrow_files(
+    spark: SparkSession, folder: Path, target: Path, checkpoint: Path, window: int
+) -> StreamingQuery:
+    """The same join from files to files by sources and sinks of ours: Spark moves blobs."""
+    import windrow
+
+    session = windrow.Session(spark)
+    for name in "abc":
+        place = windrow.files(str(folder / name), batch_rows=_rows_of_a_file(folder / name))
+        session.stream(name, place, time="ts", lateness="1 second")
+    session.run(
+        JOIN.format(window=window),
+        to=windrow.files(str(target)),
+        checkpoint=str(checkpoint),
+        until_done=True,
+    )
+    (query,) = spark.streams.active
+    return query
+
+
+def _rows_of_a_file(folder: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(min(folder.glob("*.parquet"))).num_rows)
 
 
 def spark_chain(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> DataFrame:
@@ -98,6 +125,9 @@ def copy(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> Dat
     del spark, window
     return streams["a"].union(streams["b"]).union(streams["c"])
 
+
+FROM_FILES = "windrow-files"
+"""The way that reads and writes files by itself."""
 
 WAYS = {
     "windrow": (windrow_join, ROCKSDB),
@@ -142,24 +172,33 @@ def checksum(spark: SparkSession, folder: Path) -> dict[str, int]:
 
 def run(spark: SparkSession, way: str, folder: Path, window: int) -> dict[str, object]:
     """One query from its first micro-batch to its last: timings, rows and checksum."""
-    streams = {
-        name: spark.readStream.schema("ts timestamp, k bigint, v double")
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(folder / name))
-        for name in "abc"
-    }
+    streams = (
+        {}
+        if way == FROM_FILES
+        else {
+            name: spark.readStream.schema("ts timestamp, k bigint, v double")
+            .option("maxFilesPerTrigger", 1)
+            .parquet(str(folder / name))
+            for name in "abc"
+        }
+    )
     with tempfile.TemporaryDirectory() as scratch:
         target = Path(scratch) / "out"
-        answer = WAYS[way][0](spark, streams, window)
-        started = time.perf_counter()
+        checkpoint = Path(scratch) / "checkpoint"
         memory = PeakMemory()
-        query = (
-            answer.writeStream.format("parquet")
-            .option("path", str(target))
-            .option("checkpointLocation", str(Path(scratch) / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
+        started = time.perf_counter()
+        if way == FROM_FILES:
+            query = windrow_files(spark, folder, target, checkpoint, window)
+        else:
+            answer = WAYS[way][0](spark, streams, window)
+            started = time.perf_counter()
+            query = (
+                answer.writeStream.format("parquet")
+                .option("path", str(target))
+                .option("checkpointLocation", str(checkpoint))
+                .trigger(availableNow=True)
+                .start()
+            )
         query.awaitTermination()
         total = time.perf_counter() - started
         peak = memory.stop()
@@ -180,7 +219,7 @@ def measure(
     way: str, folder: Path, window: int, partitions: int, warm_up: Path | None
 ) -> dict[str, object]:
     """Runs one way over the folder, after a smaller run that warms up the JVM and the workers."""
-    provider = WAYS[way][1]
+    provider = ROCKSDB if way == FROM_FILES else WAYS[way][1]
     spark = session(provider, partitions)
     if warm_up is not None:
         run(spark, way, warm_up, window)
@@ -193,7 +232,7 @@ def measure(
 def main() -> None:
     """Parses the command line and prints the measurement."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("way", choices=WAYS)
+    parser.add_argument("way", choices=[*WAYS, FROM_FILES])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--window", type=int, default=5)
     # One per core, for every way alike.

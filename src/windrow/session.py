@@ -481,7 +481,7 @@ class Session(Generic[Answer]):
         )
         self._runner.check(query, physical)
         streams = [catalog[scan.stream] for scan in physical.root.scans]
-        ways = self._runner.ways(self._registered)
+        ways = self._runner.ways(self._registered, physical)
         return query, replace(physical, runner=self._runner.kind(streams), ways=ways)
 
     def _read(

@@ -285,7 +285,7 @@ def test_a_table_is_read_from_a_source_and_explain_tells_the_ways(
     assert w.sql("SELECT s.k FROM still s JOIN names ON s.k = names.k").count() == 0
     assert "still is read by Spark: a DataFrame" in w.explain("SELECT k FROM still")
     told = w.explain(QUERIES["join"])
-    assert "a is read by Growing, in tasks: a source of Windrow's protocol" in told
+    assert "a is read by Growing, in tasks, and packed there for the operators" in told
     again = windrow.postgres("postgresql://nowhere", table="names", refresh="1 minute")
     with pytest.raises(UnsupportedError) as refused:
         w.table("names", again)

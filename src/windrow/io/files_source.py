@@ -16,7 +16,7 @@ epochs are read, in the order of their commits, and nothing else.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -53,8 +53,9 @@ T = TypeVar("T")
 class FilesSource(Source):
     """The rows of files, those that come later too."""
 
-    def __init__(self, about: Files) -> None:
+    def __init__(self, about: Files, wanted: frozenset[str] | None = None) -> None:
         self._about = about
+        self._wanted = wanted
         self._system, root = located(about.path, about.storage)
         self._listing = Listing(self._system, root, about.format)
         self._formats = about.formats(self._system)
@@ -67,13 +68,21 @@ class FilesSource(Source):
         self._looked = (0.0, 0.0)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FilesSource, (self._about,)
+        return FilesSource, (self._about, self._wanted)
+
+    def only(self, columns: Set[str]) -> Source:
+        """Of Parquet. In text, which lines are bad depends on all columns."""
+        if self._about.format != "parquet":
+            return self
+        return FilesSource(self._about, frozenset(columns))
 
     def columns(self) -> pa.Schema:
         """As they are stated, as the sink has said that wrote them, or as the first file has them."""
         if self._columns is None:
             with on_files(self._about.path, "be read"):
-                self._columns = self._found_columns()
+                found = self._found_columns()
+            names = found.names if self._wanted is None else self._wanted
+            self._columns = pa.schema([own for own in found if own.name in names])
         return self._columns
 
     def start(self) -> Offsets:

@@ -27,7 +27,7 @@ runner tries again, with the patience it was given.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -96,6 +96,13 @@ class Source(ABC):
     @abstractmethod
     def read(self, partition: str, start: Json | None, end: Json) -> Iterator[pa.RecordBatch]:
         """The rows of a partition between two offsets; None is its beginning."""
+
+    def only(self, columns: Set[str]) -> Source:  # noqa: ARG002
+        """The same rows, by the same offsets, with no other columns than these where that saves reading.
+
+        It may have more, and be the same source. Which rows it finds bad must not change.
+        """
+        return self
 
     def has_ended(self, offsets: Offsets) -> bool:  # noqa: ARG002
         """Whether nothing can ever follow these offsets."""

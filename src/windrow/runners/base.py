@@ -124,8 +124,8 @@ class SessionRunner(ABC):
         """A table's data, all of it at hand for the runner."""
         return data
 
-    def ways(self, registered: Registered) -> Mapping[str, str]:  # noqa: ARG002
-        """How each stream is read, for EXPLAIN, where there are several ways."""
+    def ways(self, registered: Registered, physical: PhysicalQuery) -> Mapping[str, str]:  # noqa: ARG002
+        """How each stream of a query is read, for EXPLAIN, where there are several ways."""
         return {}
 
     @property

@@ -84,16 +84,24 @@ class OnSpark(SessionRunner):
             data = table_frame(self._spark, name, outside)
         return self.source(name, data, None)
 
-    def ways(self, registered: Registered) -> dict[str, str]:
-        """Through Spark's Python Data Source API, or as the DataFrame that it is."""
+    def ways(self, registered: Registered, physical: PhysicalQuery) -> dict[str, str]:
+        """By a source of ours, as blobs or as rows, or as the DataFrame that it is."""
+        from windrow.physical.row_paths import stream_obstacles  # noqa: PLC0415
         from windrow.run.spark.outside_source import OutsideStream  # noqa: PLC0415
 
-        return {
-            name: f"by {type(own.reading.source).__name__}, in tasks: a source of Windrow's protocol"
-            if isinstance(own, OutsideStream)
-            else "by Spark: a DataFrame"
-            for name, own in registered.data.items()
-        }
+        obstacles = stream_obstacles(physical.root)
+
+        def told(stream: str) -> str:
+            own = registered.data[stream]
+            if not isinstance(own, OutsideStream):
+                return "by Spark: a DataFrame"
+            by = f"by {type(own.reading.source).__name__}, in tasks"
+            why = obstacles.get(stream)
+            if why:
+                return f"{by}, as rows that Spark hands on: {why}"
+            return f"{by}, and packed there for the operators: Spark moves blobs"
+
+        return {scan.stream: told(scan.stream) for scan in physical.root.scans}
 
     @cached_property
     def types(self) -> TypeResolver:

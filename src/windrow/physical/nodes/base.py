@@ -35,6 +35,9 @@ class PhysicalNode:
     spoken: ClassVar[str] = ""
     """What people call it, with its article, where a query is spoken of by it; "" where it is not."""
 
+    is_evaluated: ClassVar[bool] = False
+    """Whether the engine of expressions computes it row by row: a filter, a projection, a window."""
+
     is_priced: ClassVar[bool] = False
     """Whether there is a model of what it costs, so that it may have an `estimate`."""
 

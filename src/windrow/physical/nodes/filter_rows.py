@@ -26,6 +26,7 @@ class FilterRows(PerRow, SameColumns, OneInput):
 
     driver = "windrow.operators.engine.row_drivers:RowDriver"
     relation = "windrow.run.spark.relations:filter_rows"
+    is_evaluated = True
     identity_fields = ("input", "predicates")
     has_rate = True
 

@@ -29,6 +29,7 @@ class ProjectRows(PerRow, OneInput):
 
     driver = "windrow.operators.engine.row_drivers:RowDriver"
     relation = "windrow.run.spark.relations:project_rows"
+    is_evaluated = True
     identity_fields = ("input", "items", "schema")
     has_rate = True
 

@@ -25,6 +25,7 @@ class RangeRows(SameColumns, OneInput):
 
     driver = "windrow.operators.engine.row_drivers:RowDriver"
     relation = "windrow.run.spark.relations:range_rows"
+    is_evaluated = True
     identity_fields = ("input", "ticks")
     has_ends = True  # it gives them
     keeps_buckets = True  # it sets a window

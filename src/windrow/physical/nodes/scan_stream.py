@@ -72,6 +72,12 @@ class ScanStream(Leaf):
         """The sign of a change feed."""
         return () if self.changes is None else (SIGN,)
 
+    @property
+    def source_columns(self) -> set[str]:
+        """The columns of the source that it needs: those shown, and those that say when and whether."""
+        beside = (self.time, self.changes, self.punctuation)
+        return {*self.columns, *(name for name in beside if name is not None)}
+
     def source_of(self, column: str) -> tuple[str, str]:
         """The column of the stream."""
         return self.stream, self.columns[self.schema.names.index(column)]

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError, WindrowError
-from windrow.operators.columns.arrow_types import arrow_schema, arrow_type, instants, ticks_of
+from windrow.operators.columns.arrow_types import arrow_schema, ticks_of
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Counters
 from windrow.operators.engine.driver import MicroBatch, Setting
@@ -29,9 +29,9 @@ from windrow.operators.engine.late_rule import late_rows
 from windrow.operators.engine.memory import memory_of
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of
-from windrow.operators.feeds.net_changes import CHANGE_TYPES
 from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.query import PhysicalQuery, Planner
+from windrow.run.answer_rows import answer_schema, shown
 from windrow.run.late_rows import Arrived, StreamCounts
 from windrow.run.local.checkpoint import Checkpoint, columns_read, operators_of
 from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_clock
@@ -41,9 +41,7 @@ from windrow.run.local.stream_statistics import Adapting
 from windrow.run.local.tables import RefreshedTable, digest, met_when_taken_back
 from windrow.run.progress import Progress, Renderer, operator_names, progress_of
 from windrow.run.response import NONE_YET
-from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK
-
-_SIGNS = np.array(list(CHANGE_TYPES), np.int8)
+from windrow.schema import MAX_TICK, MIN_TICK
 
 
 class Execution:
@@ -133,11 +131,7 @@ class Execution:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the answer; a changelog adds what changed, and when."""
-        schema = arrow_schema(self.query.root.schema)
-        if not self.query.is_changelog:
-            return schema
-        schema = schema.append(pa.field(CHANGE_TYPE, pa.string()))
-        return schema.append(pa.field(EVENT_TIME, arrow_type(self.query.time_type)))
+        return answer_schema(self.query)
 
     @cached_property
     def _table_digests(self) -> dict[str, str]:
@@ -383,10 +377,7 @@ class Execution:
             return rows.columns
         if self._watermark < MAX_TICK:
             self._response = self._response.after(rows.times, self._feeds.now)
-        places = np.searchsorted(_SIGNS, rows.signs_or_insert())
-        kinds = pa.array(list(CHANGE_TYPES.values())).take(pa.array(places))
-        times = instants(rows.times, self.query.time_type)
-        return pa.RecordBatch.from_arrays([*rows.columns.columns, kinds, times], schema=self.schema)
+        return shown(rows, self.schema, self.query.time_type)
 
     def _note(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> None:
         """Counts the rows of a batch and the late ones among them, and keeps these if asked to."""

@@ -22,13 +22,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from windrow.errors import BindError, DataError
 from windrow.operators.columns.arrow_types import arrow_type, less_delay, ticks_of
+from windrow.operators.feeds.punctuations import (
+    complete_by_punctuations,
+    split_punctuations,
+)
 from windrow.operators.feeds.read_ahead import complete_by_read_ahead
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.options import IN_STEP
@@ -414,20 +415,3 @@ def _in_one_order(stream: str, position: Position, *, is_reordered: bool) -> Pos
             hint=f"register {stream} as a table again, or as batches again, as it was",
         )
     return replace(position, is_reordered=is_reordered)
-
-
-def split_punctuations(
-    batch: pa.RecordBatch, column: str
-) -> tuple[pa.RecordBatch, NDArray[np.bool_]]:
-    """The rows that are data, and which rows of the batch are punctuations."""
-    flags = pc.fill_null(batch.column(column), False)
-    is_told: NDArray[np.bool_] = flags.to_numpy(zero_copy_only=False)
-    if not is_told.any():
-        return batch, is_told
-    return batch.filter(pc.invert(flags)), is_told
-
-
-def complete_by_punctuations(times: NDArray[np.int64]) -> int:
-    """The least time that may still come after punctuations of these times."""
-    newest = int(times.max(initial=MIN_TICK))
-    return newest if newest in {MIN_TICK, MAX_TICK} else newest + 1

@@ -39,6 +39,7 @@ from windrow.run.spark.packing import Blob, by_port, set_aside_modules
 from windrow.run.spark.shed_bucket_demand import TOLD, ShedTurn
 from windrow.run.spark.stages import (
     BESIDE,
+    BLOB_ROWS,
     OPERATOR,
     PLAN,
     PORT,
@@ -129,7 +130,7 @@ class BucketWorker:
         needs = shed.follow(lowest.operator, settled) if shed is not None else []
         work = MicroBatch({}, watermark, watermark, handed=batches)
         for results in scheduler.run(work, settled):
-            yield _rows(encode(results), {})
+            yield _rows(encode(results), {BLOB_ROWS: len(results)})
         letters.write()
         self._save(scheduler, manifest, newest, needs, millis, near)
         near.leave(lowest.operator.leave())

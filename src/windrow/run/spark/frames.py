@@ -74,12 +74,13 @@ def type_text(data_type: DataType) -> str:
     if isinstance(data_type, MapType):
         return f"map<{type_text(data_type.keyType)},{type_text(data_type.valueType)}>"
     if isinstance(data_type, StructType):
-        fields = [f"{_quoted(f.name)}:{type_text(f.dataType)}" for f in data_type.fields]
+        fields = [f"{quoted(f.name)}:{type_text(f.dataType)}" for f in data_type.fields]
         return f"struct<{','.join(fields)}>"
     return data_type.simpleString()
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name within a type, as Spark's DDL reads it."""
     return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 

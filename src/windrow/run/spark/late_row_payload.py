@@ -23,13 +23,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs
 import pyarrow.parquet
 
 from windrow.errors import UnsupportedError
@@ -38,6 +36,7 @@ from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.exprs import quote_spark
+from windrow.run.aside import open_folder
 from windrow.run.spark.stages import LETTER, StagePlan
 from windrow.schema import MIN_TICK
 
@@ -198,12 +197,3 @@ def as_arrived(scan: ScanStream, rows: ChangeBatch) -> pa.Table:
         ],
         names=[*names, "_stream", "_event_time"],
     )
-
-
-def open_folder(folder: str) -> tuple[pa.fs.FileSystem, str]:
-    """The file system of a folder given as a path or a URI, and the folder there, made."""
-    if "://" not in folder:
-        folder = Path(folder).absolute().as_uri()
-    files, base = pa.fs.FileSystem.from_uri(folder)
-    files.create_dir(base, recursive=True)
-    return files, base

@@ -28,16 +28,16 @@ from windrow.errors import PlanError, ResourceError, WindrowError
 from windrow.io.protocol import NO_EPOCH, Answer
 from windrow.operators.columns.arrow_types import arrow_schema, arrow_type
 from windrow.physical.query import PhysicalQuery, Planner, Runner
+from windrow.run.aside import open_folder
 from windrow.run.course import Course
 from windrow.run.patience import Patience
 from windrow.run.progress import Progress, Renderer, renderer
 from windrow.run.spark.failures import as_ours, within_sparks_stack
-from windrow.run.spark.late_row_payload import open_folder
 from windrow.run.spark.launch import reason_of
 from windrow.run.spark.outside_sink import Writing, columns_of, write_batch, writer_to
-from windrow.run.spark.outside_source import OutsideStream, digest
+from windrow.run.spark.outside_source import OutsideFrame, OutsideStream, digest
 from windrow.run.spark.progress import BatchFigures, ProgressReader, await_query
-from windrow.run.spark.query import dataframe
+from windrow.run.spark.query import answer_blobs, dataframe
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,14 +54,14 @@ def frames_of(
     data: Mapping[str, Any],
     physical: PhysicalQuery,
     patience_s: float | None = None,
-) -> dict[str, DataFrame]:
-    """The DataFrame of each stream and table of a query."""
+) -> dict[str, DataFrame | OutsideFrame]:
+    """Each stream and table of a query: a DataFrame, or what reads it from outside."""
     about: dict[str, Any] = {} if patience_s is None else {"patience_s": patience_s}
     about |= {"folder": physical.options.dead_letters, "query": digest(physical.sql)}
     about["is_streaming"] = physical.runner is Runner.spark_streaming
     used = {scan.stream for scan in physical.root.scans}
     return {
-        name: own.frame(spark, **about) if isinstance(own, OutsideStream) else own
+        name: own.followed(spark, **about) if isinstance(own, OutsideStream) else own
         for name, own in data.items()
         if name in used or not isinstance(own, OutsideStream)
     }
@@ -274,7 +274,13 @@ def start(
     shown, figures = renderer(progress), BatchFigures(query)
     with within_sparks_stack():
         frames = frames_of(spark, data, query, course.patience_s)
-        answer = dataframe(spark, query, frames, figures, planner)
+        packed = answer_blobs(spark, query, frames, figures, planner)
+        if packed is None:
+            answer, unpacking = dataframe(spark, query, frames, figures, planner), None
+            columns = columns_of(answer)
+        else:
+            answer, unpacking = packed
+            columns = unpacking.schema
     name = "" if course.checkpoint is None else run_name(spark, course.checkpoint)
     sink = course.sink
     told = Answer(
@@ -284,7 +290,7 @@ def start(
     if not sink.is_exactly_once:
         committed = NO_EPOCH
     place = course.checkpoint or ""
-    writing = Writing(sink, columns_of(answer), committed, course.patience_s, place)
+    writing = Writing(sink, columns, committed, course.patience_s, place, unpacking)
     try:
         if answer.isStreaming:
             return StreamingRun(query, writing, shown).begin(answer, course, ProgressReader(query))

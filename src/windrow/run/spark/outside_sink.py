@@ -33,6 +33,8 @@ from pyspark.sql.datasource import (
 from windrow.errors import ResourceError, UnsupportedError
 from windrow.io.protocol import NO_EPOCH, Json, Sink, Unavailable
 from windrow.operators.columns.arrow_types import arrow_schema, conform
+from windrow.operators.columns.chunks import decode
+from windrow.run.answer_rows import AnswerRows
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.frames import describe
 from windrow.run.spark.outside_source import as_option, from_option, patiently, register
@@ -81,6 +83,7 @@ class Writing:
         committed: the last epoch that the sink had when it was opened.
         patience_s: how long the sink may be away.
         place: the checkpoint, for messages.
+        unpacking: what makes rows of the answer's blobs; None where rows come.
     """
 
     sink: Sink
@@ -88,11 +91,12 @@ class Writing:
     committed: int
     patience_s: float
     place: str
+    unpacking: AnswerRows | None = None
 
     def write(self, epoch: int, batches: Iterable[pa.RecordBatch]) -> list[Json]:
         """Writes a share of an epoch; what `commit` is to be told of it, nothing where it has no rows."""
         self._check(epoch)
-        rows = (self._fit(batch) for batch in batches if batch.num_rows)
+        rows = (batch for batch in self._rows(batches) if batch.num_rows)
         if epoch == self.committed:
             for _ in rows:  # all of it is computed: what the query holds depends on it
                 pass
@@ -129,6 +133,12 @@ class Writing:
                 " lose rows of the answer, or give them twice",
                 hint="put back the other one as well, or begin anew with an empty checkpoint and sink",
             )
+
+    def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        if self.unpacking is None:
+            return map(self._fit, batches)
+        blobs = (blob for batch in batches for blob in batch.column(0) if blob.is_valid)
+        return self.unpacking.rows(decode(blob.as_buffer()) for blob in blobs)
 
     def _fit(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows as Spark gives them, in canonical types: its instants are in the session's time zone."""

@@ -23,6 +23,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
@@ -41,14 +42,13 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from windrow.errors import DataError
 from windrow.io.protocol import Aside, Json, Offsets, Source, Unavailable
 from windrow.operators.columns.arrow_types import arrow_schema, conform, spark_schema
-from windrow.run.aside import aside_table
+from windrow.run.aside import aside_table, open_folder
 from windrow.run.course import PATIENCE_S
 from windrow.run.patience import Patience
 from windrow.run.progress import Renderer
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.frames import with_arrival
-from windrow.run.spark.late_row_payload import open_folder
-from windrow.schema import Schema
+from windrow.schema import Field, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -299,7 +299,7 @@ class OutsideStream:
         """Those of the source, with Spark types."""
         return spark_schema(self.reading.source.columns())
 
-    def frame(
+    def followed(
         self,
         spark: SparkSession,
         *,
@@ -307,8 +307,8 @@ class OutsideStream:
         query: str,
         patience_s: float = PATIENCE_S,
         is_streaming: bool = True,
-    ) -> DataFrame:
-        """The stream as a DataFrame, streaming, or of what there is now.
+    ) -> OutsideFrame:
+        """The stream as one query reads it: as it grows, or what there is now.
 
         Args:
             spark: the session.
@@ -317,29 +317,61 @@ class OutsideStream:
             patience_s: how long the source may be away.
             is_streaming: whether Spark follows it.
         """
-        register(spark, SourceRows)
         reading = replace(self.reading, folder=folder, query=query, patience_s=patience_s)
         if not is_streaming:
             reading = replace(reading, ranges=_all_ranges(reading))
-        reader = spark.readStream if is_streaming else spark.read
+        return OutsideFrame(spark, replace(self, reading=reading))
+
+
+@dataclass(frozen=True)
+class OutsideFrame:
+    """A stream of a source outside for one query: its rows as a DataFrame, or what packs them.
+
+    Attributes:
+        spark: the session.
+        stream: the source, and how this query reads it.
+    """
+
+    spark: SparkSession
+    stream: OutsideStream
+
+    @property
+    def isStreaming(self) -> bool:  # noqa: N802  # as a DataFrame says it
+        """Whether Spark follows it."""
+        return self.stream.reading.ranges is None
+
+    @property
+    def columns(self) -> Schema:
+        """Those of its rows, the time of arrival among them."""
+        own, arrival = self.stream.columns, self.stream.arrival
+        return own if arrival is None else Schema((*own.fields, Field(arrival, "timestamp")))
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """Its rows as a DataFrame."""
+        register(self.spark, SourceRows)
+        reader = self.spark.readStream if self.isStreaming else self.spark.read
         rows: DataFrame = (
             reader.format(FORMAT)
-            .schema(self.columns.ddl())
-            .option(READING, as_option(reading))
+            .schema(self.stream.columns.ddl())
+            .option(READING, as_option(self.stream.reading))
             .load()
         )
-        return rows if self.arrival is None else with_arrival(rows, self.arrival)
+        arrival = self.stream.arrival
+        return rows if arrival is None else with_arrival(rows, arrival)
 
 
 def _all_ranges(reading: Reading) -> tuple[Range, ...]:
-    """All that there is now, once for all scans of a query."""
+    """All that there is now, once for all scans of a query, in steps as the source makes them."""
     source = reading.source
-    start = since = reading.patiently(source.start)
+    since = reading.patiently(source.start)
+    found: list[Range] = []
     while True:
         end = reading.patiently(lambda: source.latest(since, ALL_ROWS))  # noqa: B023
         if end == since:
             source.close()
-            return tuple(ranges(start, since))
+            return tuple(found)
+        found += ranges(since, end)
         since = end
 
 

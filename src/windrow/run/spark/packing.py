@@ -62,8 +62,9 @@ def packer(plan: StagePlan, port: int, *, is_streaming: bool) -> Mapper:
         is_named = LETTER in schema.names and NAME in {f.name for f in schema.field(LETTER).type}
         copies = FirstCopies() if is_named else None
         with told_first(plan.sql):
-            for gathered in _gather(batches):
-                yield _pack(plan, port, gathered, copies, is_streaming=is_streaming)
+            for gathered in gather(batches):
+                rows = to_changes(gathered, schema)
+                yield pack_changes(plan, port, rows, copies, is_streaming=is_streaming)
         set_aside_modules()
 
     return pack
@@ -76,8 +77,9 @@ def counter(plan: StagePlan, port: int) -> Mapper:
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with told_first(plan.sql):
-            for gathered in _gather(batches):
-                batch, rows, buckets = _routed(plan, port, gathered)
+            schema = arrow_schema(plan.packed_schema(port))
+            for gathered in gather(batches):
+                batch, rows, buckets = _routed(plan, port, to_changes(gathered, schema))
                 counts = demand.counts(port, batch, rows, buckets)
                 if counts is not None:
                     yield counted_rows(port, counts)
@@ -133,7 +135,8 @@ def to_changes(batches: list[pa.RecordBatch], schema: pa.Schema) -> ChangeBatch:
     return ChangeBatch.from_arrow(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
-def _gather(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+def gather(batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """Batches that are packed together: few large blobs cost less than many small ones."""
     gathered: list[pa.RecordBatch] = []
     rows = nbytes = 0
     for batch in batches:
@@ -154,15 +157,16 @@ def _with_letters(rows: ChangeBatch, copies: FirstCopies) -> ChangeBatch:
     return ChangeBatch(columns, rows.times, rows.ends, rows.signs)
 
 
-def _pack(
+def pack_changes(
     plan: StagePlan,
     port: int,
-    gathered: list[pa.RecordBatch],
-    copies: FirstCopies | None,
+    changes: ChangeBatch,
+    copies: FirstCopies | None = None,
     *,
     is_streaming: bool,
 ) -> pa.RecordBatch:
-    batch, rows, buckets = _routed(plan, port, gathered)
+    """The rows of a port as blobs, one for each bucket; in a batch run for each slice of time as well."""
+    batch, rows, buckets = _routed(plan, port, changes)
     if copies is not None:
         batch = _with_letters(batch, copies)
     packed: list[tuple[object, ...]] = []
@@ -188,14 +192,13 @@ def _pack(
 
 
 def _routed(
-    plan: StagePlan, port: int, gathered: list[pa.RecordBatch]
+    plan: StagePlan, port: int, batch: ChangeBatch
 ) -> tuple[ChangeBatch, NDArray[np.int64], NDArray[np.int32]]:
-    """Rows as Spark hands them over, which of them go where, and to which bucket.
+    """Rows of a port, which of them go where, and to which bucket.
 
     Before that the node may make them fewer: those of an aggregate without GROUP BY are added up, and of
     pairs only those that are best here go to where all are compared.
     """
-    batch = to_changes(gathered, arrow_schema(plan.packed_schema(port)))
     if plan.node.combiner:
         kept = [LETTER] if plan.letters[port] else []
         batch = load(plan.node.combiner)(plan.node, batch, kept)

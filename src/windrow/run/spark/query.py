@@ -8,73 +8,56 @@
     the stage    transformWithStateInPandas; in a batch run mapInArrow over sorted blobs
     counters     observe
     unpack       mapInArrow
-
-**In a batch worker** a stage takes every bucket of its task from the first tick to the last. The
-rows come ordered by bucket and first tick, so that the first tick of the bucket's next blob is a
-watermark: nothing below it follows.
-
-    blobs            [3 ........ 20]
-                         [7 ........... 31]
-                                    [25 ... 40]
-    watermark after      7          25         end of time
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from importlib.util import find_spec
-from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StringType, StructField, StructType
 
 from windrow.errors import PlanError, ResourceError, UnsupportedError
 from windrow.operators.columns.arrow_types import arrow_schema
-from windrow.operators.columns.chunks import encode
-from windrow.operators.engine.driver import MicroBatch, Setting
-from windrow.operators.engine.memory import memory_of_bucket
 from windrow.operators.engine.row_drivers import ChangelogOutput
-from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
 from windrow.operators.feeds.net_changes import CHANGE_TYPES
-from windrow.operators.routing.partition import own_rows
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.physical.partitioning.shared_stages import shared_stage
 from windrow.physical.query import PhysicalQuery
+from windrow.physical.row_paths import RowPath, port_obstacle, row_paths
 from windrow.plan.exprs import quote_spark
 from windrow.registry import load
+from windrow.run.answer_rows import AnswerRows
+from windrow.run.spark.batch_worker import batch_runner
 from windrow.run.spark.bucket_labels import MOST_BUCKETS
-from windrow.run.spark.bucket_plan import NO_PLAN, Remembered, chosen_in_batch
-from windrow.run.spark.failures import told_first
-from windrow.run.spark.frames import type_text
+from windrow.run.spark.frames import describe, quoted
 from windrow.run.spark.late_row_payload import (
     NAME,
-    DeadLetters,
     multiplied,
     stream_of,
     ways,
     with_letters,
 )
 from windrow.run.spark.launch import ROCKSDB
+from windrow.run.spark.outside_source import OutsideFrame
 from windrow.run.spark.packing import (
-    Blob,
-    by_port,
     counter,
     finisher,
     packer,
-    set_aside_modules,
     unpacker,
 )
+from windrow.run.spark.port_packing import PackedPort, Packing, packed_frame
 from windrow.run.spark.progress import STEPS_BY, BatchFigures, run_names
 from windrow.run.spark.relations import Scanned
 from windrow.run.spark.shed_bucket_demand import ShedDemand
 from windrow.run.spark.shed_pane_counts import COUNTED
 from windrow.run.spark.stages import (
-    BESIDE,
+    BLOB_ROWS,
     FIGURES,
     LETTER,
     OPERATOR,
@@ -92,100 +75,12 @@ from windrow.run.spark.stages import (
     stateful_nodes,
 )
 from windrow.run.spark.ticks import time_sql
-from windrow.schema import CHANGE_TYPE, EVENT_TIME, MAX_TICK, MIN_TICK, SIGN, TIME, Schema
+from windrow.schema import CHANGE_TYPE, EVENT_TIME, SIGN, TIME, Field, Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from windrow.physical.query import Planner
-    from windrow.run.spark.packing import Mapper
-
-
-STEP_BYTES = 8 << 20
-"""Blobs are pushed together up to this size: many small steps would cost more than the rows."""
-
-_PRODUCED = arrow_schema(PRODUCED)
-
-
-def batch_runner(plan: StagePlan) -> Mapper:
-    """The function that runs a stage over ordered, packed rows, for `mapInArrow`."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with told_first(plan.sql):
-            for label, group in groupby(_packed_rows(batches), key=lambda row: row[0]):
-                blobs = ((tick, blob) for _, tick, blob in group)
-                yield from _run_bucket(plan, label, blobs)
-        set_aside_modules()
-
-    return run
-
-
-def _run_bucket(
-    plan: StagePlan, label: int, blobs: Iterator[tuple[int, Blob]]
-) -> Iterator[pa.RecordBatch]:
-    bucket = plan.labels.index(label)
-    letters = DeadLetters(plan, "batch", bucket)
-    memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
-    own = own_rows(plan.node, plan.partitioning, bucket)
-    setting = Setting(plan.on_late, letters.take, memory, own)
-    scheduler: Scheduler | None = None
-    choices = Remembered()
-    rows_read = 0
-    for step, watermark in _steps(blobs):
-        batches, copies = by_port(step, plan.ports, MIN_TICK)
-        chosen = chosen_in_batch(choices, bucket, plan, batches)
-        is_new = scheduler is None or chosen.is_change
-        node = chosen.node if plan.demand is None else plan.demand.node_of(chosen.node, bucket)
-        if scheduler is None:
-            scheduler = stage_scheduler((node, *plan.above), setting)
-        elif chosen.is_change:
-            scheduler.operators[-1].become(node)
-        lowest = scheduler.operators[-1]
-        if plan.demand is not None and is_new:
-            plan.demand.follow_beforehand(lowest.operator, node, bucket)
-        if plan.choice is not None:
-            yield _row(None, {"plan_changes": int(chosen.is_change), PLAN: chosen.plan})
-        for results in scheduler.run(MicroBatch({}, MIN_TICK, watermark, handed=batches)):
-            yield _row(encode(results), {})
-        lowest.counters.rows_in -= sum(copies)
-        rows_read += sum(
-            int(batch.tuples().sum()) - copied
-            for batch, copied, is_read in zip(batches, copies, plan.reads, strict=True)
-            if batch is not None and is_read
-        )
-    letters.write()
-    assert scheduler is not None  # a bucket without a blob is not asked
-    read = {"rows_read": rows_read}
-    for number, driver in enumerate(reversed(scheduler.operators)):
-        yield _row(None, {**driver.counters.as_dict(), **read, OPERATOR: number})
-        read = {}
-
-
-def _steps(blobs: Iterator[tuple[int, Blob]]) -> Iterator[tuple[list[Blob], int]]:
-    """Blobs to push together, with the watermark that holds after them."""
-    waiting: list[Blob] = []
-    size = 0
-    for tick, blob in blobs:
-        if size >= STEP_BYTES:
-            yield waiting, tick
-            waiting, size = [], 0
-        waiting.append(blob)
-        size += len(blob.data)
-    yield waiting, MAX_TICK
-
-
-def _packed_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, Blob]]:
-    for batch in batches:
-        plain = (
-            batch.column(name).to_pylist() for name in ("bucket", "first_tick", "port", "is_copy")
-        )
-        for bucket, tick, port, is_copy, data in zip(*plain, batch.column("blob"), strict=True):
-            yield bucket, tick, Blob(port, is_copy, data.as_buffer())
-
-
-def _row(blob: bytes | None, figures: dict[str, int]) -> pa.RecordBatch:
-    row = {"blob": blob, **dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
-    return pa.RecordBatch.from_pylist([row], schema=_PRODUCED)
 
 
 PROVIDER_SETTING = "spark.sql.streaming.stateStore.providerClass"
@@ -197,16 +92,16 @@ WORKER_PACKAGES = {"google.protobuf": "protobuf", "grpc": "grpcio"}
 def dataframe(
     spark: SparkSession,
     physical: PhysicalQuery,
-    frames: Mapping[str, DataFrame],
+    frames: Mapping[str, DataFrame | OutsideFrame],
     figures: BatchFigures | None = None,
     planner: Planner | None = None,
 ) -> DataFrame:
-    """The answer of a query over DataFrames, batch or streaming.
+    """The answer of a query, batch or streaming.
 
     Args:
         spark: the session, classic or Connect.
         physical: the query.
-        frames: the DataFrame of each stream, by the name it was registered under.
+        frames: each stream and table, by the name it was registered under.
         figures: where a batch run counts; a streaming one counts in Spark's progress.
         planner: chooses the plans of window joins in workers; None: they stay.
 
@@ -214,6 +109,46 @@ def dataframe(
         ResourceError: a setting of the session stands in the way of a streaming query.
         UnsupportedError: some streams are streaming DataFrames and some are not.
     """
+    builder = _builder(spark, physical, frames, figures, planner)
+    rows = builder.relation(physical.root)
+    if not ChangelogOutput.of(physical).does_nothing:
+        schema = row_schema(physical.root)
+        rows = _plain(schema, rows).mapInArrow(finisher(physical), schema.ddl())
+    answer = rows.selectExpr(*_answer(physical))
+    return builder.observe(answer, "answer", F.count(F.lit(1)).alias("rows"))
+
+
+def answer_blobs(
+    spark: SparkSession,
+    physical: PhysicalQuery,
+    frames: Mapping[str, DataFrame | OutsideFrame],
+    figures: BatchFigures | None = None,
+    planner: Planner | None = None,
+) -> tuple[DataFrame, AnswerRows] | None:
+    """The answer as blobs of its last stage, and what makes rows of them; None where Spark has to.
+
+    Where nothing but what a worker can do lies above the last stage, who writes the answer unpacks it: the
+    JVM never has its rows. A filter there would leave the JVM without their number.
+    """
+    (path, *others) = row_paths(physical.root)
+    if others or not path.bottom.is_stateful or path.obstacle:
+        return None
+    if path.drops_rows or physical.needs_netting:
+        return None
+    builder = _builder(spark, physical, frames, figures, planner)
+    produced = builder.produced(path.bottom)
+    produced = builder.observe(produced, "answer", F.sum(BLOB_ROWS).alias("rows"))
+    blobs = produced.select("blob").where("blob IS NOT NULL")
+    return blobs, AnswerRows.of(physical, path)
+
+
+def _builder(
+    spark: SparkSession,
+    physical: PhysicalQuery,
+    frames: Mapping[str, DataFrame | OutsideFrame],
+    figures: BatchFigures | None,
+    planner: Planner | None,
+) -> Builder:
     kinds = {scan.stream: frames[scan.stream].isStreaming for scan in physical.root.scans}
     if len(set(kinds.values())) > 1:
         streaming, bounded = (
@@ -228,13 +163,7 @@ def dataframe(
     if is_streaming and stateful_nodes(physical.root):
         check_settings(spark)
     counting = None if is_streaming else figures or BatchFigures(physical)
-    builder = Builder(spark, physical, frames, counting, planner)
-    rows = builder.relation(physical.root)
-    if not ChangelogOutput.of(physical).does_nothing:
-        schema = row_schema(physical.root)
-        rows = _plain(schema, rows).mapInArrow(finisher(physical), schema.ddl())
-    answer = rows.selectExpr(*_answer(physical))
-    return builder.observe(answer, "answer", F.count(F.lit(1)).alias("rows"))
+    return Builder(spark, physical, frames, counting, planner)
 
 
 def check_settings(spark: SparkSession) -> None:
@@ -279,10 +208,11 @@ class Builder:
         self,
         spark: SparkSession,
         physical: PhysicalQuery,
-        frames: Mapping[str, DataFrame],
+        frames: Mapping[str, DataFrame | OutsideFrame],
         figures: BatchFigures | None,
         planner: Planner | None,
     ) -> None:
+        self._spark = spark
         self._physical = physical
         self._planner = planner
         self._frames = frames
@@ -304,9 +234,14 @@ class Builder:
     def relation(self, node: PhysicalNode) -> DataFrame:
         """The rows of a node."""
         if node.is_stateful:
-            return self._stage(shared_stage(node, self._spread.buckets).nodes)
+            blobs = self.produced(node).select("blob")
+            return blobs.mapInArrow(unpacker(node), row_schema(node).ddl())
         rows: DataFrame = load(node.relation)(node, self)
         return rows
+
+    def produced(self, node: PhysicalNode) -> DataFrame:
+        """What the stage gives that a node with state is the top of: blobs of results, and figures."""
+        return self._stage(shared_stage(node, self._spread.buckets).nodes)
 
     def scanned(self, node: ScanStream) -> Scanned:
         """The DataFrame of the next scan, in the order in which they are made."""
@@ -316,7 +251,7 @@ class Builder:
 
     def table(self, name: str) -> DataFrame:
         """The DataFrame of a table."""
-        return self._frames[name]
+        return self._frames[name]  # type: ignore[return-value]  # tables are read when they are registered
 
     @property
     def broadcasts_tables(self) -> bool:
@@ -339,6 +274,8 @@ class Builder:
     def _frame(self, scan: ScanStream) -> DataFrame:
         """The rows of the scan that was numbered last, with letters where late rows are kept."""
         frame = self._frames[scan.stream]
+        if isinstance(frame, OutsideFrame):
+            frame = frame.rows
         if not self._letter_types:
             return frame
         before = self._ways[: self._scans - 1]
@@ -346,8 +283,8 @@ class Builder:
         return with_letters(frame, earlier, is_named=scan.stream in self._multiplied)
 
     def _stage(self, nodes: tuple[PhysicalNode, ...]) -> DataFrame:
-        below = [self.relation(child) for child in nodes[0].inputs]
-        leftmost = self._scans - len(nodes[0].scans)
+        leftmost = self._scans
+        below = [self._below(child) for child in nodes[0].inputs]
         plan = plan_stage(
             self._physical,
             nodes,
@@ -359,18 +296,78 @@ class Builder:
         )
         self._operators += len(nodes)
         if not self._is_streaming and plan.demand is not None:
-            plan = replace(plan, demand=_counted(plan, plan.demand, below))
-        packed = _united(
-            _plain(plan.packed_schema(port), rows).mapInArrow(
-                packer(plan, port, is_streaming=self._is_streaming), PACKED.ddl()
-            )
-            for port, rows in enumerate(below)
-        )
+            rows = [
+                own for own in below if not isinstance(own, list)
+            ]  # none is packed in its source
+            plan = replace(plan, demand=_counted(plan, plan.demand, rows))
+        packed = _united(self._packed(plan, below))
         produced = _streaming(plan, packed) if self._is_streaming else _batch(plan, packed)
         for operator in range(len(nodes)):
             what = f"stage_{plan.number + operator}"
             produced = self.observe(produced, what, *_sums(plan, operator))
-        return produced.select("blob").mapInArrow(unpacker(plan.top), row_schema(plan.top).ddl())
+        return produced
+
+    def _below(self, port: PhysicalNode) -> DataFrame | list[NumberedPath]:
+        """The rows of a port; where their sources can pack them, the paths by which they come."""
+        if not self._packs(port):
+            return self.relation(port)
+        paths = [NumberedPath(path, self._scans + n) for n, path in enumerate(row_paths(port))]
+        self._scans += len(paths)
+        return paths
+
+    def _packs(self, port: PhysicalNode) -> bool:
+        """Whether the rows of a port are packed as they are read."""
+        if not all(isinstance(self._frames[scan.stream], OutsideFrame) for scan in port.scans):
+            return False
+        if port_obstacle(port) or (not self._is_streaming and self._physical.root.sheds):
+            return False
+        if not self._letter_types:
+            return True
+        # Who has the letter of a row is decided by all paths before.
+        return not any(
+            scan.stream in self._multiplied
+            or any(path.obstacle for path in self._earlier(scan, None))
+            for scan in port.scans
+        )
+
+    def _earlier(self, scan: ScanStream, number: int | None) -> tuple[RowPath, ...]:
+        """The paths of a stream to stages before that of a scan, by its number; None: all there are."""
+        own = [way for way in self._ways[:number] if stream_of(way).stream == scan.stream]
+        return tuple(RowPath(way[0], way[1:]) for way in own)
+
+    def _packed(
+        self, plan: StagePlan, below: Sequence[DataFrame | list[NumberedPath]]
+    ) -> Iterator[DataFrame]:
+        """The blobs for all ports of a stage; a stream that feeds several is read once."""
+        by_stream: dict[str, list[tuple[int, NumberedPath]]] = defaultdict(list)
+        for port, own in enumerate(below):
+            if isinstance(own, list):
+                for numbered in own:
+                    by_stream[numbered.path.scan.stream].append((port, numbered))
+            else:
+                yield _plain(plan.packed_schema(port), own).mapInArrow(
+                    packer(plan, port, is_streaming=self._is_streaming), PACKED.ddl()
+                )
+        for stream, ways_to in by_stream.items():
+            outside = self._frames[stream]
+            assert isinstance(outside, OutsideFrame)
+            ports = tuple(
+                PackedPort(
+                    port,
+                    own.path,
+                    self._earlier(own.path.scan, own.scan) if self._letter_types else (),
+                )
+                for port, own in ways_to
+            )
+            metric = self._named(f"scan_{ways_to[0][1].scan}") if self._is_streaming else None
+            yield packed_frame(self._spark, outside.stream.reading, Packing(plan, ports), metric)
+
+
+class NumberedPath(NamedTuple):
+    """The path of a scan's rows, and the number of the scan."""
+
+    path: RowPath
+    scan: int
 
 
 def _sums(plan: StagePlan, operator: int) -> list[Column]:
@@ -417,7 +414,9 @@ def _counted(plan: StagePlan, demand: ShedDemand, below: list[DataFrame]) -> She
     return demand.counted(rows.toArrow())
 
 
-def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> dict[str, str]:
+def _letter_types(
+    physical: PhysicalQuery, frames: Mapping[str, DataFrame | OutsideFrame]
+) -> dict[str, str]:
     """The row type of each stream, where late rows are kept; else nothing."""
     if physical.options.on_late != "keep":
         return {}
@@ -440,9 +439,13 @@ def _letter_types(physical: PhysicalQuery, frames: Mapping[str, DataFrame]) -> d
                 )
     names = {scan.stream for scan in physical.root.scans}
     named = multiplied(physical.root)
-    name = StructField(NAME, StringType())
-    types = {n: frames[n].schema.fields + [name] * (n in named) for n in names}
-    return {name: type_text(StructType(fields)) for name, fields in types.items()}
+    types = {}
+    for stream in names:
+        frame = frames[stream]
+        own = frame.columns if isinstance(frame, OutsideFrame) else describe(frame)[0]
+        fields = [*own.fields, *([Field(NAME, "string")] if stream in named else [])]
+        types[stream] = f"struct<{','.join(f'{quoted(f.name)}:{f.type}' for f in fields)}>"
+    return types
 
 
 def _streaming(plan: StagePlan, packed: DataFrame) -> DataFrame:

@@ -50,7 +50,10 @@ PORT, PORT_LATE, PORT_NULL, PORT_GAP = "port", "port_late", "port_null_time", "p
 """Beside no other figures, those of one port of the lowest operator: late rows, rows without a time,
 and how far the earliest was below the watermark, in ticks."""
 
-BESIDE = (*FIGURES, PLAN, OPERATOR, PORT, PORT_LATE, PORT_NULL, PORT_GAP)
+BLOB_ROWS = "blob_rows"
+"""Beside a blob, how many rows it has."""
+
+BESIDE = (*FIGURES, PLAN, OPERATOR, PORT, PORT_LATE, PORT_NULL, PORT_GAP, BLOB_ROWS)
 """All the numbers beside a blob, in order."""
 
 PRODUCED = Schema.of(blob="binary", **dict.fromkeys(BESIDE, "bigint"))

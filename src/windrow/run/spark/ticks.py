@@ -14,6 +14,7 @@ that the times in Spark's own progress are still readable. A BIGINT tick is told
 
 from __future__ import annotations
 
+from windrow.errors import DataError
 from windrow.schema import MAX_TICK, MIN_TICK, TICKS_PER_SECOND
 
 SHIFT_DAYS = 730_485
@@ -69,7 +70,7 @@ def watermark_sql(ticks: str, time_type: str, stream: str) -> str:
     """The timestamp that Spark's watermark follows; NULL times leave it where it is."""
     if time_type == "bigint":
         moved = f"timestamp_millis({ticks} + {BIGINT_REACH}L)"
-        refusal = f"raise_error({_text(_out_of_reach(stream))})"
+        refusal = f"raise_error({_text(str(_out_of_reach(stream)))})"
         moved = (
             f"IF({ticks} BETWEEN -{BIGINT_REACH - 1}L AND {BIGINT_REACH - 1}L, {moved}, {refusal})"
         )
@@ -78,6 +79,29 @@ def watermark_sql(ticks: str, time_type: str, stream: str) -> str:
     else:
         moved = f"timestamp_micros({ticks} + {SHIFT_DAYS * _DAY_US}L)"
     return f"CASE WHEN {ticks} > {MIN_TICK} THEN {moved} END"
+
+
+def told_micros(ticks: int, time_type: str, stream: str) -> int | None:
+    """What `watermark_sql` tells of a time, in microseconds; None for none.
+
+    Raises:
+        DataError: Spark's timestamps do not reach that far.
+    """
+    if ticks == MIN_TICK:
+        return None
+    if time_type == "bigint":
+        if not -BIGINT_REACH < ticks < BIGINT_REACH:
+            raise _out_of_reach(stream)
+        return (ticks + BIGINT_REACH) * 1000
+    moved = (ticks + SHIFT_DAYS) * _DAY_US if time_type == "date" else ticks + SHIFT_DAYS * _DAY_US
+    if moved > MAX_TICK:
+        raise DataError(
+            "time-out-of-reach",
+            f"an event time of {stream} is beyond what Spark's timestamps hold",
+            reason="while streaming, times are told to Spark 2000 years later, so that all are positive",
+            hint="filter such rows out where the stream is read",
+        )
+    return moved
 
 
 def whole_lateness(lateness: int, time_type: str) -> int:
@@ -120,11 +144,12 @@ def shifted_millis(ticks: int, time_type: str) -> int:
     return (ticks if time_type == "bigint" else -(-ticks // 1000)) + _SHIFT_MS[time_type]
 
 
-def _out_of_reach(stream: str) -> str:
-    return (
-        f"DataError[time-out-of-reach]: an event time of {stream} is beyond 2^52\n"
-        "  while streaming, a BIGINT event time is told to Spark as milliseconds\n"
-        "  hint: divide the time column by a power of ten, or make it a TIMESTAMP"
+def _out_of_reach(stream: str) -> DataError:
+    return DataError(
+        "time-out-of-reach",
+        f"an event time of {stream} is beyond 2^52",
+        reason="while streaming, a BIGINT event time is told to Spark as milliseconds",
+        hint="divide the time column by a power of ten, or make it a TIMESTAMP",
     )
 
 

@@ -104,9 +104,14 @@ class Renderer:
     def typed(self, columns: Schema, nodes: Sequence[exp.Expr]) -> list[Expr]:
         """The expressions, with their types over these columns."""
         untyped = [self.untyped(node, columns) for node in nodes]
+        types = self._types(columns, untyped, nodes)
         found = [
-            replace(expr, type=type_)
-            for expr, type_ in zip(untyped, self._types(columns, untyped, nodes), strict=True)
+            expr if expr.is_column else self._portable(expr, node, columns)
+            for expr, node in zip(
+                (replace(expr, type=type_) for expr, type_ in zip(untyped, types, strict=True)),
+                nodes,
+                strict=True,
+            )
         ]
         self._rendered += [(columns, expr) for expr in found if not expr.is_column]
         return found
@@ -158,15 +163,26 @@ class Renderer:
         """The predicate, with what a join that tests it has to know."""
         types = {f.name: f.type for f in columns.fields}
         comparisons = comparisons_of(node, types)
+        if comparisons:
+            expr = self._portable(expr, node, columns, is_plain=True)
+        bands = bands_of(node, types, comparisons)
+        return replace(expr, comparisons=comparisons, bands=bands)
+
+    def _portable(
+        self, expr: Expr, node: exp.Expr, columns: Schema, *, is_plain: bool = False
+    ) -> Expr:
+        """The expression, told whether DuckDB gives it the value that the session's engine gives.
+
+        `is_plain`: it only compares columns, which no setting changes.
+        """
+        types = {f.name: f.type for f in columns.fields}
         is_portable = self.resolver.agrees_with_duckdb(
             _read(columns, [expr]),
             expr,
             may_differ=differs(node),
-            depends_on_settings=not comparisons
-            and depends_on_settings(node, types, self.functions),
+            depends_on_settings=not is_plain and depends_on_settings(node, types, self.functions),
         )
-        bands = bands_of(node, types, comparisons)
-        return replace(expr, comparisons=comparisons, bands=bands, is_portable=is_portable)
+        return replace(expr, is_portable=is_portable)
 
     def _types(
         self, columns: Schema, exprs: Sequence[Expr], nodes: Sequence[exp.Expr]
