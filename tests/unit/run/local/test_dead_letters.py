@@ -31,9 +31,7 @@ def asked(folder, rows: int, *, to=None, **about: object):
 
 def aside(folder) -> list[int]:
     files = folder.glob("a/aside-*.parquet")
-    return sorted(
-        int(row["offset"]) for file in files for row in pq.read_table(file).to_pylist()
-    )
+    return sorted(int(row["offset"]) for file in files for row in pq.read_table(file).to_pylist())
 
 
 def test_runs_that_share_a_folder_keep_what_each_has_found(tmp_path):
@@ -86,7 +84,7 @@ def test_a_full_disk_is_waited_for_and_nothing_is_lost(tmp_path, monkeypatch):
 
 
 def test_a_disk_that_stays_full_ends_the_run_in_our_words(tmp_path, monkeypatch):
-    def full(*_):
+    def full(table, file):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(kept.pq, "write_table", full)
@@ -108,7 +106,12 @@ def test_a_file_and_its_folder_are_on_the_disk_when_it_is_written(tmp_path, monk
     monkeypatch.setattr(os, "fsync", sync)
     Letters(tmp_path, "r").write(0, {}, {"a": [Aside("0", 7, "no row", b"?")]})
     unfinished = "a/.aside-r-0000000001.unfinished"
-    assert synced == [".", unfinished, "a", "a"]  # the folder of the stream is new; then it is renamed
+    assert synced == [
+        ".",
+        unfinished,
+        "a",
+        "a",
+    ]  # the folder of the stream is new; then it is renamed
 
 
 def test_what_a_run_that_was_killed_has_found_comes_once(tmp_path):
