@@ -46,7 +46,7 @@ def signals(monkeypatch, owner: object, name: str):
     """Has the signal come as something is called; tells whether that went on."""
     went_on, own = [], getattr(owner, name)
 
-    def called(*given, **about: object):
+    def called(*given: object, **about: object):
         signal.raise_signal(signal.SIGTERM)
         went_on.append(name)
         return own(*given, **about)
