@@ -109,7 +109,7 @@ def check_table(path: str, table: DeltaTable, columns: Sequence[pa.Field], mode:
             )
     for what in _asked(table, mode):
         raise BindError(
-            "unsupported-delta-table",
+            "delta-asks-more",
             f"nothing can be written to the table {path!r}: {what}",
             reason="rows would be added that break what the table promises its readers",
             hint="give this answer a table of its own",

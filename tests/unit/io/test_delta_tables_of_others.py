@@ -128,7 +128,7 @@ def test_a_table_that_asks_for_more_is_refused_when_it_is_opened(tmp_path, make,
     make(tmp_path / "t")
     with pytest.raises(BindError, match=said) as refused:
         opened(tmp_path / "t", mode)
-    assert refused.value.condition == "unsupported-delta-table"
+    assert refused.value.condition == "delta-asks-more"
 
 
 def test_a_table_for_appending_alone_is_appended_to(tmp_path):
