@@ -15,6 +15,7 @@ import typer
 from windrow.cli.cost import cost
 from windrow.cli.entry import main
 from windrow.cli.failures import reported
+from windrow.cli.stopping import Sigterm
 from windrow.cli.usage import AllCommands
 from windrow.run.terminal import Terminal
 
@@ -73,7 +74,7 @@ def run(
 ) -> None:
     """Run a job file: its streams, its query, its sink. Ctrl-C and SIGTERM end it between two epochs."""
     stderr = Terminal(stderr=True)
-    with reported(stderr, debug=debug):
+    with reported(stderr, debug=debug), Sigterm() as sigterm:
         from windrow.cli.job import check_runnable, load_job
         from windrow.cli.notes import Notes
 
@@ -87,8 +88,9 @@ def run(
         if chosen.on == Runner.local:
             from windrow.cli.run_local import run_in_process
 
-            run_in_process(chosen, progress=shown, stdout=Terminal(), notes=notes)
+            run_in_process(chosen, progress=shown, stdout=Terminal(), notes=notes, sigterm=sigterm)
         else:
+            sigterm.leave()
             from windrow.cli.run_spark import run_on_spark
 
             run_on_spark(chosen, progress=shown, stdout=Terminal(), notes=notes, debug=debug)

@@ -7,8 +7,6 @@ streams until it is stopped, epoch by epoch, or ends with what is there.
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,6 +20,7 @@ from windrow.cli.functions import register_functions
 from windrow.cli.job import Job, Sink, Source
 from windrow.cli.notes import Notes
 from windrow.cli.sinks import FolderSink, TerminalSink, foreign, write_recall
+from windrow.cli.stopping import Sigterm
 from windrow.io.protocol import CONNECTORS, Connector
 from windrow.registry import load
 from windrow.run.local.result import Result
@@ -48,11 +47,17 @@ def open_session(job: Job) -> windrow.Session[Result]:
     return session
 
 
-def run_in_process(job: Job, *, progress: ProgressStyle, stdout: Terminal, notes: Notes) -> None:
+def run_in_process(
+    job: Job, *, progress: ProgressStyle, stdout: Terminal, notes: Notes, sigterm: Sigterm
+) -> None:
     """Runs the job to its end; the answer goes to the sink, or to the terminal."""
     if job.goes_on:
-        _follow(job, progress=progress, notes=notes)
+        with sigterm.starting():
+            run = _started(job, progress=progress, notes=notes)
+        wait_for(run, sigterm)
+        notes.done(run.progress)
         return
+    sigterm.leave()
     for source in job.sources:
         notes.left_out(source.title, source.path, found_at(source))
     with _dead_letters(job) as letters:
@@ -74,8 +79,8 @@ def run_in_process(job: Job, *, progress: ProgressStyle, stdout: Terminal, notes
         notes.done(result.progress)
 
 
-def _follow(job: Job, *, progress: ProgressStyle, notes: Notes) -> None:
-    """Runs the job until it is stopped, or until nothing more is there."""
+def _started(job: Job, *, progress: ProgressStyle, notes: Notes) -> Run:
+    """Starts the job, which runs until it is stopped, or until nothing more is there."""
     session = windrow.Session()
     for source in job.streams:
         session.stream(source.name, source.place or _files(source), **source.about)
@@ -87,7 +92,7 @@ def _follow(job: Job, *, progress: ProgressStyle, notes: Notes) -> None:
         notes.say(
             "no checkpoint is kept: a run that ends begins anew; [sink] checkpoint names a folder"
         )
-    run = session.run(
+    return session.run(
         job.query,
         to=sink,
         checkpoint=checkpoint,
@@ -95,28 +100,22 @@ def _follow(job: Job, *, progress: ProgressStyle, notes: Notes) -> None:
         progress=progress,
         **job.options,
     )
-    wait_for(run)
-    notes.done(run.progress)
 
 
-def wait_for(run: Run) -> None:
+def wait_for(run: Run, sigterm: Sigterm) -> None:
     """Waits for the end of a run; Ctrl-C and SIGTERM end it between two epochs.
 
     Raises:
         KeyboardInterrupt: Ctrl-C did.
     """
-    is_asked = threading.Event()
-    before = signal.signal(signal.SIGTERM, lambda *_: is_asked.set())
     try:
-        while not is_asked.is_set() and not run.wait(LOOK_S):
+        while not sigterm.is_asked.is_set() and not run.wait(LOOK_S):
             pass
-        if is_asked.is_set():
+        if sigterm.is_asked.is_set():
             run.stop()
     except KeyboardInterrupt:
         run.stop()
         raise
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _files(source: Source) -> Connector:

@@ -41,6 +41,7 @@ from windrow.cli.sinks import (
     show_recall,
     write_recall,
 )
+from windrow.cli.stopping import Sigterm
 from windrow.errors import PlanError, ResourceError
 from windrow.plan.exprs import quote_spark
 from windrow.run.course import EPOCH_S
@@ -160,7 +161,8 @@ def _write_outside(
         progress=progress,
         **job.options,
     )
-    wait_for(run)
+    with Sigterm() as sigterm:
+        wait_for(run, sigterm)
     return run.progress
 
 

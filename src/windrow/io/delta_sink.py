@@ -9,6 +9,9 @@ first, where no reader of Delta looks:
     lake/revenue/_windrow/RUN/0000000007-..parquet      written
     lake/revenue/part-..parquet, _delta_log/..json      committed: added as it is, or merged
 
+A table that has partitions, or holds rows against constraints, is appended to by `deltalake`, which reads
+what was written and puts it where it belongs (`delta_table.py`).
+
 A table is kept current by the sum of an epoch's changes: rows that came and went within it are not
 touched. Rows are told apart by their keys, of which no two rows of the answer have the same.
 """
@@ -17,17 +20,19 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from windrow.errors import BindError, DataError, ResourceError
 from windrow.io.ddl import parse_ddl
+from windrow.io.delta_table import check_path, check_table, check_types, is_plain, on_table
 from windrow.io.file_systems import (
+    is_local,
     located,
     move_file,
     names_in,
@@ -35,12 +40,15 @@ from windrow.io.file_systems import (
     remove_file,
     write_file,
 )
-from windrow.io.protocol import NO_EPOCH, Answer, Connector, Json, Sink, Unavailable
+from windrow.io.protocol import NO_EPOCH, Answer, Connector, Json, Sink
 from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
 from windrow.schema import CHANGE_TYPE, EVENT_TIME
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
+
+FOLDER = "_windrow"
+"""In the table's folder; what begins with _ is not of the table."""
 
 DELETED = "_windrow_deleted"
 """Of a row that is merged: whether it goes."""
@@ -94,6 +102,8 @@ class DeltaSink(Sink):
         """Asks the table for the last epoch of the run."""
         _package()
         about = self._about
+        check_path(about.path)
+        check_types(about.path, answer.columns)
         self._run = run or uuid.uuid4().hex  # one without a checkpoint begins anew each time
         self._is_changelog = answer.is_changelog
         self._columns = answer.columns
@@ -111,7 +121,12 @@ class DeltaSink(Sink):
                 )
         table = self._table()
         if table is not None:
-            self._check(table, answer)
+            columns = list(answer.columns)
+            if answer.is_changelog and about.mode == "append":
+                columns.append(pa.field(CHANGE_TYPE, pa.string()))
+                if answer.time is not None:
+                    columns.append(pa.field(EVENT_TIME, answer.time))
+            check_table(about.path, table, columns, about.mode)
         system, staged = self._staged()
         with on_files(about.path, "be written"):
             system.create_dir(staged, recursive=True)
@@ -139,7 +154,7 @@ class DeltaSink(Sink):
         if table is not None and self._last(table) >= epoch:
             self._sweep(epoch)
             return
-        with self._on_table():
+        with on_table(self._about.path, is_opened=table is not None):
             if table is None:
                 table = self._made(parts)
             if table is None:
@@ -168,34 +183,44 @@ class DeltaSink(Sink):
         )
 
     def _append(self, table: DeltaTable, parts: Sequence[Json], said: CommitProperties) -> None:
+        from deltalake import write_deltalake  # noqa: PLC0415
         from deltalake.transaction import AddAction, RemoveAction  # noqa: PLC0415
 
+        if parts and not is_plain(table):
+            rows = self._rows(parts)
+            write_deltalake(table, rows, mode="append", schema_mode="merge", commit_properties=said)
+            return
         system, staged = self._staged()
-        _, root = located(self._about.path, {})
+        root = staged.rpartition(f"{FOLDER}/")[0]
         added: list[AddAction | RemoveAction] = []
         for part in parts:
             place = f"part-{part['name']}"
             if part["name"] in names_in(system, staged):
-                move_file(system, f"{staged}/{part['name']}", f"{root}/{place}")
+                move_file(system, f"{staged}/{part['name']}", f"{root}{place}")
             stats = f'{{"numRecords":{part["rows"]}}}'
             now_ms = time.time_ns() // 1_000_000
             added.append(AddAction(place, part["size"], {}, now_ms, True, stats))
         table.create_write_transaction(added, "append", table.schema(), commit_properties=said)
 
-    def _merge(self, table: DeltaTable, parts: Sequence[Json], said: CommitProperties) -> None:
+    def _rows(self, parts: Sequence[Json]) -> pa.Table:
+        """The rows that were written beside the table."""
         system, staged = self._staged()
         tables = []
         for part in parts:
             with system.open_input_file(f"{staged}/{part['name']}") as file:
                 tables.append(pq.read_table(file))
-        rows = pa.concat_tables(tables)
+        return pa.concat_tables(tables)
+
+    def _merge(self, table: DeltaTable, parts: Sequence[Json], said: CommitProperties) -> None:
+        rows = self._rows(parts)
         changes = net_changes(rows, self._keys, is_changelog=self._is_changelog)
         if not changes.num_rows:
             self._append(table, [], said)
             return
         on = " AND ".join(
-            f"t.{_quoted(key)} {'IS NOT DISTINCT FROM' if changes[key].null_count else '='}"
-            f" s.{_quoted(key)}"
+            # In parentheses: deltalake's grammar lets IS NOT DISTINCT FROM take all that follows.
+            f"(t.{_quoted(key)} {'IS NOT DISTINCT FROM' if changes[key].null_count else '='}"
+            f" s.{_quoted(key)})"
             for key in self._keys
         )
         merger = table.merge(
@@ -219,7 +244,7 @@ class DeltaSink(Sink):
 
         about = self._about
         storage = dict(about.storage) or None
-        with self._on_table():
+        with on_table(about.path):
             if not DeltaTable.is_deltatable(about.path, storage_options=storage):
                 return None
             return DeltaTable(about.path, storage_options=storage)
@@ -228,21 +253,18 @@ class DeltaSink(Sink):
         found = table.transaction_version(self._run)
         return NO_EPOCH if found is None else int(found)
 
-    def _check(self, table: DeltaTable, answer: Answer) -> None:
-        there = {own.name: own.type for own in pa.schema(table.schema().to_arrow())}
-        there = {f.name: f.type for f in _spark_types(there)}
-        for own in spark_schema(answer.columns).fields:
-            if there.get(own.name) != own.type:
-                raise BindError(
-                    "sink-of-other-columns",
-                    f"the table {self._about.path!r} has no column {own.name} {own.type}",
-                    reason=f"its columns: {', '.join(f'{n} {t}' for n, t in there.items())}",
-                    hint="give this answer a table of its own, or rename columns with AS",
-                )
+    def _staged(self) -> tuple[pafs.FileSystem, str]:
+        """Where rows lie that are not committed: on what the table is on, reached in the same way."""
+        own = f"{FOLDER}/{self._run}"
+        if "://" not in self._about.path or self._about.path.startswith("file://"):
+            system, root = located(self._about.path, {})
+            if is_local(system):
+                return system, f"{root}/{own}"
+        from deltalake.fs import DeltaStorageHandler  # noqa: PLC0415
 
-    def _staged(self) -> tuple[Any, str]:
-        system, root = located(self._about.path, {})
-        return system, f"{root}/_windrow/{self._run}"
+        with on_table(self._about.path):
+            handler = DeltaStorageHandler(self._about.path, dict(self._about.storage))
+        return pafs.PyFileSystem(handler), own
 
     def _sweep(self, epoch: int) -> None:
         system, staged = self._staged()
@@ -250,21 +272,6 @@ class DeltaSink(Sink):
             for name in names_in(system, staged):
                 if int(name.partition("-")[0]) <= epoch:
                     remove_file(system, f"{staged}/{name}")
-
-    @contextmanager
-    def _on_table(self) -> Iterator[None]:
-        """What `deltalake` says, said as ours; another writer's commit in between is tried again."""
-        from deltalake.exceptions import DeltaError  # noqa: PLC0415
-
-        try:
-            yield
-        except (DeltaError, OSError) as error:
-            raise Unavailable(
-                "delta-unavailable",
-                f"the table {self._about.path!r} cannot be reached, or has changed meanwhile",
-                reason=str(error).partition("\n")[0],
-                hint="see to the table and to where it is stored",
-            ) from error
 
 
 def net_changes(rows: pa.Table, keys: Sequence[str], *, is_changelog: bool) -> pa.Table:
@@ -317,10 +324,6 @@ def net_changes(rows: pa.Table, keys: Sequence[str], *, is_changelog: bool) -> p
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _spark_types(types: Mapping[str, pa.DataType]) -> Sequence[Any]:
-    return spark_schema(pa.schema(list(types.items()))).fields
 
 
 def _package() -> None:

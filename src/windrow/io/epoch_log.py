@@ -88,6 +88,48 @@ class Merge:
     of: tuple[tuple[str, int], ...]
 
 
+class Unmerged:
+    """The parts that are in no larger file yet, by where they lie and how often they were merged.
+
+    The log of a run tells it what comes and goes, so that a commit costs what it brings, however many
+    epochs there are.
+
+    Args:
+        large: bytes from which on a part is left alone.
+    """
+
+    def __init__(self, large: int) -> None:
+        self.large = large
+        self.merges = 0
+        self._kinds: dict[tuple[str, int], dict[str, Part]] = {}
+        self._grown: dict[tuple[str, int], None] = {}
+
+    def add(self, level: int, part: Part) -> None:
+        """A part has come, or a file of so many merges."""
+        if part.size < self.large:
+            kind = (part.place.rpartition("/")[0], level)
+            self._kinds.setdefault(kind, {})[part.place] = part
+            self._grown[kind] = None
+
+    def merge(self, merge: Merge) -> None:
+        """Parts have become one file."""
+        kind = (merge.into.place.rpartition("/")[0], merge.level - 1)
+        for place, _ in merge.of:
+            self._kinds.get(kind, {}).pop(place, None)
+        self.merges += 1
+        self.add(merge.level, merge.into)
+
+    def enough(self, most: int) -> tuple[int, list[Part]] | None:
+        """Parts of one kind, oldest first, where there are so many or they are large together; their level."""
+        for kind in tuple(self._grown):
+            parts = list(self._kinds[kind].values())
+            is_large = len(parts) > 1 and sum(part.size for part in parts) >= self.large
+            if is_large or len(parts) >= max(2, most):
+                return kind[1], parts
+            del self._grown[kind]
+        return None
+
+
 class EpochLog:
     """The log of a run's epochs in a folder.
 
@@ -104,6 +146,7 @@ class EpochLog:
         self.parts_at = f"{root}/{FOLDER}/parts/{run}"
         self._epochs: dict[str, list[Epoch]] = {}
         self._merges: dict[str, Merge] = {}
+        self._unmerged: Unmerged | None = None
 
     def last(self) -> Epoch | None:
         """The last committed epoch."""
@@ -124,15 +167,32 @@ class EpochLog:
                 self._merges[name] = Merge(**told, into=into, of=of)
         return [self._merges[name] for name in sorted(self._merges)]
 
+    def unmerged(self, large: int) -> Unmerged:
+        """The parts that are in no larger file yet; all epochs are gone through the first time alone."""
+        if self._unmerged is None or self._unmerged.large != large:
+            found = Unmerged(large)
+            for epoch in self.epochs():
+                for part in epoch.parts:
+                    found.add(0, part)
+            for merge in self.merges():
+                found.merge(merge)
+            self._unmerged = found
+        return self._unmerged
+
     def commit(self, epoch: Epoch) -> None:
         """Commits an epoch."""
         self._put(_named(epoch.epoch, epoch.epoch), [epoch])
+        if self._unmerged is not None:
+            for part in epoch.parts:
+                self._unmerged.add(0, part)
 
     def merge(self, merge: Merge) -> None:
         """Says that files are merged."""
         name = f"{merge.number:010d}.json"
         put_file(self._system, f"{self.merged_at}/{name}", _told(asdict(merge)))
         self._merges[name] = merge
+        if self._unmerged is not None:
+            self._unmerged.merge(merge)
 
     def fold(self) -> None:
         """Writes many logs together as one: those of the least length first."""

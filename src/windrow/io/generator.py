@@ -1,6 +1,6 @@
 """Rows that are made up: seeded, so that row n is the same whenever it is asked for.
 
-    windrow.generate("k BIGINT, price DOUBLE, ts TIMESTAMP", rate="1000 per second", distinct={"k": 100})
+    windrow.generate("k BIGINT, price DOUBLE, ts TIMESTAMP", rate=1000, distinct={"k": 100})
 
 Rows come in blocks, each drawn by a generator of its own that the seed and the block's number start, so
 that any of them can be read again without those before it. Times follow the rate: row n is n / rate
@@ -9,6 +9,7 @@ after the beginning.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from windrow.errors import BindError
 from windrow.io.ddl import parse_ddl
 from windrow.io.protocol import FEW_ROWS, Connector, Json, Offsets, Source
 from windrow.operators.columns.arrow_types import arrow_schema, instants
+from windrow.plan import arguments as kinds
+from windrow.plan.arguments import Kind, check_kinds
 from windrow.schema import Field, Schema
 
 BLOCK_ROWS = 8_192
@@ -30,6 +33,39 @@ BLOCK_ROWS = 8_192
 
 DISTINCT = 1_000
 """Different values of a column, where nobody says how many."""
+
+MOST_DISTINCT = {"tinyint": 1 << 7, "smallint": 1 << 15, "int": 1 << 31}
+"""By type: values are drawn from 0 on. Of other types there are 2^63."""
+
+_NUMBER = Kind(
+    "a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool), "1000"
+)
+_SCHEMA = Kind("a list of columns as a text", kinds.NAME.accepts, "'k BIGINT, ts TIMESTAMP'")
+_BEGIN = Kind("an instant as a text", kinds.NAME.accepts, "'2026-01-01T00:00:00Z'")
+_SEED = Kind(
+    "a whole number",
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 128,
+    "7",
+)
+_ROWS = Kind(
+    "a whole number of rows, or None",
+    lambda value: value is None or (kinds.ROWS.accepts(value) and value >= 0),  # type: ignore[operator]
+    "1000",
+)
+_DISTINCT = Kind(
+    "how many different values a column has, by column",
+    lambda value: (
+        isinstance(value, Mapping)
+        and all(
+            isinstance(name, str)
+            and isinstance(count, int)
+            and not isinstance(count, bool)
+            and 1 <= count <= 1 << 63
+            for name, count in value.items()
+        )
+    ),
+    "{'k': 100}",
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ALL = "0"  # there is one partition
@@ -61,8 +97,26 @@ class Generate(Connector):
     begin: str = "2026-01-01T00:00:00Z"
     live: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuses what is not of its kind."""
+        check_kinds(
+            self.name,
+            vars(self),
+            schema=_SCHEMA,
+            rate=_NUMBER,
+            rows=_ROWS,
+            seed=_SEED,
+            distinct=_DISTINCT,
+            begin=_BEGIN,
+            live=kinds.FLAG,
+        )
+
     def source(self) -> Source:
-        """The rows."""
+        """The rows.
+
+        Raises:
+            BindError: no such rows can be made up.
+        """
         return GeneratedRows(self)
 
 
@@ -80,7 +134,19 @@ class GeneratedRows(Source):
                     f"no values of the type {column.type} are made up, for {column.name!r}",
                     hint=f"one of {', '.join(_DRAWN)}",
                 )
-        if about.rate <= 0:
+        self._distinct = {
+            own.name: _distinct_of(own, about.distinct) for own in self._schema.fields
+        }
+        for name in about.distinct:
+            if name not in self._distinct:
+                raise BindError(
+                    "unknown-column-of-distinct",
+                    f"distinct of generate(..) names {name!r}, which is no column",
+                    reason=f"the columns are {', '.join(self._distinct)}",
+                    hint="name columns of the schema",
+                )
+        self._begin = _ticks_of(about.begin)
+        if not 0 < about.rate < math.inf:
             raise BindError(
                 "bad-rate",
                 f"{about.rate!r} rows per second is no rate",
@@ -136,7 +202,7 @@ class GeneratedRows(Source):
         kind = self._arrow.field(column.name).type
         if column.type in {"float", "double"}:
             return pa.array(drawn.random(BLOCK_ROWS)).cast(kind)
-        numbers = drawn.integers(0, self._about.distinct.get(column.name, DISTINCT), BLOCK_ROWS)
+        numbers = drawn.integers(0, self._distinct[column.name], BLOCK_ROWS)
         if column.type == "boolean":
             return pa.array(numbers % 2 == 0)
         if column.type == "string":
@@ -148,10 +214,37 @@ class GeneratedRows(Source):
         ticks_per_s = _TICKS[self._time.type]
         first = 0
         if self._time.type != "bigint":
-            begun = datetime.fromisoformat(self._about.begin)
-            begun = begun if begun.tzinfo else begun.replace(tzinfo=UTC)
-            first = round((begun - _EPOCH).total_seconds() * ticks_per_s)
+            first = self._begin
         return first + (numbers * (ticks_per_s / self._about.rate)).astype(np.int64)
+
+
+def _distinct_of(column: Field, said: Mapping[str, int]) -> int:
+    """How many different values a column has."""
+    most = MOST_DISTINCT.get(column.type, 1 << 63)
+    asked = said.get(column.name)
+    if asked is not None and asked > most:
+        raise BindError(
+            "too-many-values",
+            f"a column of the type {column.type} does not have {asked:,} different values:"
+            f" {column.name}",
+            reason=f"they are drawn from 0 on, and there are {most:,}",
+            hint=f"give {column.name} a larger type, or fewer values",
+        )
+    return asked or min(DISTINCT, most)
+
+
+def _ticks_of(begin: str) -> int:
+    """The time of the first row, in microseconds."""
+    try:
+        begun = datetime.fromisoformat(begin)
+    except ValueError as error:
+        raise BindError(
+            "bad-begin",
+            f"begin of generate(..) is {begin!r}, which is no instant",
+            hint="write it as in begin='2026-01-01T00:00:00Z'",
+        ) from error
+    begun = begun if begun.tzinfo else begun.replace(tzinfo=UTC)
+    return round((begun - _EPOCH).total_seconds() * 1_000_000)
 
 
 def _time_of(schema: Schema) -> Field:

@@ -30,36 +30,14 @@ MOST_OF_A_LEVEL = 16
 
 def merge_small_parts(system: pafs.FileSystem, root: str, log: EpochLog, about: Files) -> None:
     """Merges parts where there are enough of them."""
-    large = about.compact_bytes or 0
-    while True:
-        merges = log.merges()
-        chosen = _chosen(log, merges, large)
-        if chosen is None:
-            return
+    unmerged = log.unmerged(about.compact_bytes or 0)
+    while (chosen := unmerged.enough(MOST_OF_A_LEVEL)) is not None:
         level, parts = chosen
         into, of = _write(system, root, log, parts, about)
-        log.merge(Merge(len(merges), level + 1, into, of))
+        log.merge(Merge(unmerged.merges, level + 1, into, of))
         for place, _ in of:
             remove_file(system, f"{root}/{place}")
         move_file(system, f"{log.parts_at}/{into.hidden}", f"{root}/{into.place}")
-
-
-def _chosen(log: EpochLog, merges: list[Merge], large: int) -> tuple[int, list[Part]] | None:
-    """Parts that lie in one folder and were merged equally often, oldest first."""
-    gone = {place for own in merges for place, _ in own.of}
-    there = [(0, part) for epoch in log.epochs() for part in epoch.parts]
-    there += [(own.level, own.into) for own in merges]
-    kinds: dict[tuple[str, int], list[Part]] = {}
-    for level, part in there:
-        if part.place not in gone and part.size < large:
-            folder = part.place.rpartition("/")[0]
-            kinds.setdefault((folder, level), []).append(part)
-    for (_, level), parts in kinds.items():
-        if len(parts) > 1 and (
-            len(parts) >= MOST_OF_A_LEVEL or sum(part.size for part in parts) >= large
-        ):
-            return level, parts
-    return None
 
 
 def _write(

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from windrow.errors import BindError, ResourceError
+from windrow.plan.arguments import Kind, check_kinds
 from windrow.registry import Registry
 
 if TYPE_CHECKING:
@@ -226,6 +227,12 @@ class Connector(ABC):
         return self.source()
 
 
+PLACE = Kind(
+    "a place that takes the answer",
+    lambda value: isinstance(value, Connector | Sink),
+    "windrow.files('out/')",
+)
+
 CONNECTORS: Registry[str] = Registry("connector")
 """Where connectors are, as `module:name`, by the names that job files call them by."""
 
@@ -246,5 +253,10 @@ def source_of(place: Connector | Source) -> Source:
 
 
 def sink_of(place: Connector | Sink) -> Sink:
-    """The sink at a place."""
+    """The sink at a place.
+
+    Raises:
+        BindError: that is no place, or takes no answer.
+    """
+    check_kinds("run", {"to": place}, to=PLACE)
     return place if isinstance(place, Sink) else place.sink()

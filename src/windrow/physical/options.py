@@ -121,7 +121,7 @@ class Options:
     dead_letters: Annotated[
         str | None,
         Option(
-            "on Spark, the folder for late rows that are kept",
+            "on Spark and of a run with a sink, the folder for late rows that are kept, and for what is no row",
             check=of_type(
                 str,
                 "names no folder",

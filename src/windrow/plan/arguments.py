@@ -113,6 +113,17 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return checking
 
 
+def check_kinds(call: str, given: Mapping[str, object], **kinds: Kind) -> None:
+    """Refuses what is not of its kind, for a call that `takes` does not stand above.
+
+    Raises:
+        BindError: an argument is of another kind.
+    """
+    for name, kind in kinds.items():
+        if not kind.accepts(given[name]):
+            raise _other_kind(call, name, given[name], kind)
+
+
 def _other_kind(call: str, argument: str, value: object, kind: Kind) -> BindError:
     known = value is None or isinstance(value, str | int | float)
     shown = repr(value) if known else f"a value of type {type(value).__name__}"

@@ -43,18 +43,21 @@ class Patience:
                 if until is None:
                     until = now + self._seconds
                     self._warn(f"{error.sentence}: {error.reason}; tried again for {self._told}")
-                if now >= until or self.is_stopped.wait(min(pause, until - now)):
-                    raise self._gave_up(error) from error
+                if now >= until:
+                    raise _gave_up(error, f"was tried again for {self._told}") from error
+                if self.is_stopped.wait(min(pause, until - now)):
+                    raise _gave_up(error, "the run was stopped while it waited") from error
                 pause = min(2 * pause, MOST_PAUSE_S)
 
     @property
     def _told(self) -> str:
         return show_ticks(round(self._seconds * 1_000_000), "timestamp")
 
-    def _gave_up(self, error: Unavailable) -> Unavailable:
-        return Unavailable(
-            error.condition,
-            f"{error.sentence}, and was tried again for {self._told}",
-            reason=error.reason,
-            hint=f"{error.hint}; the run goes on from its checkpoint when it is started again",
-        )
+
+def _gave_up(error: Unavailable, why: str) -> Unavailable:
+    return Unavailable(
+        error.condition,
+        f"{error.sentence}, and {why}",
+        reason=error.reason,
+        hint=f"{error.hint}; the run goes on from its checkpoint when it is started again",
+    )

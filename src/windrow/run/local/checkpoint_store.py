@@ -1,7 +1,8 @@
 """Checkpoints of a run in process, in a folder: durable, atomic, incremental.
 
     checkpoint/
-      lock                  held by the process that runs; one that died does not hold it
+      lock                  held by the process that runs; one that died does not hold it. Has the name
+                            of the run as soon as the database is made
       checkpoints.sqlite    about        the layout, and the name of the run
                             checkpoints  an epoch, and where the query stood after it, as JSON
                             chunks       where the pieces lie that the operators' state is made of
@@ -11,6 +12,11 @@ A step writes the chunks that are new, waits until the disk has them, and then m
 the rest: a process that is killed, or finds the disk full, leaves the checkpoint before it. So a step
 costs what the batch brought, not what the windows hold. The text of a checkpoint carries its digest, and
 a chunk its checksum: what was damaged is refused.
+
+A folder is made in this order, and a process may be killed at any point of it:
+
+    lock, empty     the database, with its tables     lock, with the name of the run     chunks, checkpoints
+    |---------------- begins anew ------------------|--- a database that is gone is damage ----------------
 
 Kept are the newest checkpoint, and the one to go on from should the sink not have its epoch:
 
@@ -49,7 +55,7 @@ from windrow.operators.columns.chunks import (
 from windrow.operators.engine.base import Snapshot
 from windrow.run.late_rows import StreamFigures
 from windrow.run.local.checkpoint import Checkpoint
-from windrow.run.local.chunk_files import ChunkFiles, Spot
+from windrow.run.local.chunk_files import ChunkFiles, Spot, sync_folder
 from windrow.run.local.feeds import Position
 from windrow.run.response import Response
 
@@ -229,7 +235,9 @@ class CheckpointStore:
 
     def _open(self) -> None:
         file = self.folder / FILE
-        is_new = not file.exists()
+        was_begun = os.fstat(self._lock).st_size > 0 or any(self.folder.glob("chunks-*.bin"))
+        if was_begun and not (file.exists() and file.stat().st_size):
+            raise _damaged(self.folder, f"{FILE} is {'empty' if file.exists() else 'gone'}")
         self._database = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
         try:
             with _on_disk(self.folder):
@@ -239,9 +247,10 @@ class CheckpointStore:
                     "synchronous = FULL",
                 ):
                     self._database.execute(f"PRAGMA {setting}")
-                if is_new or not self._has_tables():
-                    self._make()
+                if not self._has_tables():
+                    self._make(was_begun=was_begun)
                 self._look()
+                self._sign()
         except BaseException:
             self._database.close()
             raise
@@ -250,7 +259,9 @@ class CheckpointStore:
         found = self._database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'about'")
         return bool(found.fetchone()[0])
 
-    def _make(self) -> None:
+    def _make(self, *, was_begun: bool) -> None:
+        if was_begun:
+            raise _damaged(self.folder, f"{FILE} has lost its tables")
         about = {"layout": str(LAYOUT), "run": uuid.uuid4().hex}
         with self._transaction() as database:
             for statement in _TABLES.split(";"):
@@ -276,6 +287,14 @@ class CheckpointStore:
             epoch: _numbers_in(self._checked(epoch, text, digest))
             for epoch, text, digest in self._database.execute("SELECT * FROM checkpoints")
         }
+
+    def _sign(self) -> None:
+        """Writes the name of the run into the lock: from now on the database is there to be missed."""
+        if os.fstat(self._lock).st_size:
+            return
+        sync_folder(self.folder)
+        os.write(self._lock, self.run.encode())
+        os.fsync(self._lock)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

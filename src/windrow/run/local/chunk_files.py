@@ -121,7 +121,7 @@ class ChunkFiles:
             self._opened = self._path(self._next).open("xb", buffering=0)
             self._sizes[self._next] = 0
             self._next += 1
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
         return self._opened
 
     def _leave(self) -> None:
@@ -144,7 +144,7 @@ def _number(path: Path) -> int:
     return int(path.stem.removeprefix("chunks-"))
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Waits until the disk knows the names in a folder."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -168,6 +168,9 @@ class DurableRun:
         if not self._sink.is_exactly_once:
             committed = None
         stored = self._store.read(committed) if self._store is not None else None
+        if self._letters is not None:
+            letters, last = self._letters, NO_EPOCH if stored is None else stored.epoch
+            self._patiently(lambda: letters.open(last))
         if stored is None:
             for source in self._sources.values():
                 source.go_on_from(Place(self._patiently(source.outside.start)), 0)
@@ -177,8 +180,6 @@ class DurableRun:
         for stream, place in stored.offsets.items():
             rows = stored.checkpoint.positions[stream].rows
             self._sources[stream].go_on_from(Place.from_json(place), rows)
-        if self._letters is not None:
-            self._letters.forget_after(stored.epoch)
         return stored.checkpoint
 
     def _run(self) -> None:
@@ -276,7 +277,8 @@ class DurableRun:
     def _keep(self, ended: Ended) -> None:
         """Keeps where the query stood, and what it has laid aside, durably."""
         if self._letters is not None:
-            self._letters.write(ended.epoch, ended.late, ended.aside)
+            letters = self._letters
+            self._patiently(lambda: letters.write(ended.epoch, ended.late, ended.aside))
         if self._store is not None:
             store = self._store
             offsets = {stream: place.to_json() for stream, place in ended.places.items()}
@@ -318,7 +320,7 @@ def start(
         for name, own in data.items()
         if name in streams and isinstance(own, FollowedSource)
     }
-    store = letters = None
+    store = None
     if course.checkpoint is not None:
         for name in streams - set(followed):
             if not data[name].is_bounded:
@@ -330,8 +332,6 @@ def start(
             reason="a run may last for ever, and they would be held as long",
             hint="name a folder for them: dead_letters='late'",
         )
-    if query.options.dead_letters is not None:
-        letters = Letters(query.options.dead_letters)
     if course.checkpoint is not None:
         store = CheckpointStore(course.checkpoint)
 
@@ -349,6 +349,9 @@ def start(
         arrow_schema(query.root.schema), query.is_changelog, query.keys, arrow_type(query.time_type)
     )
     try:
+        letters = None
+        if query.options.dead_letters is not None:
+            letters = Letters(query.options.dead_letters, "" if store is None else store.run)
         return DurableRun(
             begin,
             followed,

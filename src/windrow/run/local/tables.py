@@ -19,9 +19,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from windrow.errors import BindError, PlanError
+from windrow.errors import BindError, PlanError, ResourceError, WindrowError
 from windrow.io.protocol import Source as OutsideSource
-from windrow.io.protocol import Unavailable
+from windrow.operators.columns.arrow_types import spark_schema
 from windrow.physical.nodes.scan_table import ScanTable
 from windrow.physical.nodes.table_join_rows import TableJoinRows
 from windrow.physical.query import PhysicalQuery
@@ -31,7 +31,8 @@ from windrow.run.local.sources import Silence, TableSource
 from windrow.schema import SIGN
 
 PATIENCE_S = 300.0
-"""How long the rows read last serve where a table is due and cannot be read."""
+"""How long the rows read last serve where a table is due and cannot be read: what holds it is away, or it
+is being written just then, and half of it is no table, or one of other columns."""
 
 
 class RefreshedTable(TableSource):
@@ -66,14 +67,14 @@ class RefreshedTable(TableSource):
         """Reads it again if it is due; gives the version.
 
         Raises:
-            Unavailable: it cannot be read, and has not been for long.
+            WindrowError: it cannot be read, or has other columns, and has not been right for long.
         """
         with self._lock:
             now = self._clock()
             if now - self._read_at >= self._period_s:
                 try:
-                    rows = table_at(self._name, self._outside)
-                except Unavailable:
+                    rows = self._read()
+                except WindrowError:
                     if now - self._read_at >= self._period_s + PATIENCE_S:
                         raise
                 else:
@@ -81,6 +82,17 @@ class RefreshedTable(TableSource):
                     self.derived.clear()
                     self.version += 1
             return self.version
+
+    def _read(self) -> pa.Table:
+        rows = table_at(self._name, self._outside)
+        if rows.schema != self._table.schema:
+            raise ResourceError(
+                "table-changed",
+                f"the table {self._name} has other columns than when it was read first",
+                reason=f"they were {_columns(self._table)}, and are {_columns(rows)}",
+                hint="put the columns back, or register the table anew, and start the query again",
+            )
+        return rows
 
     def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
         """The rows read last."""
@@ -133,6 +145,10 @@ def met_when_taken_back(query: PhysicalQuery) -> list[ScanTable]:
         if isinstance(node, TableJoinRows) and SIGN in node.input.row_marks
         for scan in node.table.tables
     ]
+
+
+def _columns(rows: pa.Table) -> str:
+    return spark_schema(rows.schema).ddl()
 
 
 def digest(rows: pa.RecordBatch) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -17,7 +18,8 @@ from outside import Shelf, Tray
 from sessions import session
 
 import windrow
-from windrow.run.local.checkpoint_store import FILE, CheckpointStore
+from windrow.run.local import checkpoint_store
+from windrow.run.local.checkpoint_store import FILE, LOCK, CheckpointStore
 
 JOIN = "SELECT a.k, a.t AS at, b.t AS bt FROM a, b WHERE a.k = b.k WINDOW = {}"
 
@@ -115,6 +117,78 @@ def test_what_was_damaged_is_refused(tmp_path, damage, said):
     with pytest.raises(windrow.ResourceError, match=said) as refused:
         run(tmp_path, tables, sink=tray)
     assert refused.value.condition == "damaged-checkpoint"
+
+
+def test_a_process_that_was_killed_as_it_made_the_folder_begins_anew(tmp_path, monkeypatch):
+    """What it had written before each statement of SQL, and before it signed the lock, stands for it."""
+    kills = []
+
+    def kill(_=None):
+        kills.append(shutil.copytree(tmp_path / "state", tmp_path / f"killed-{len(kills)}"))
+
+    connect = sqlite3.connect
+
+    def traced(file, **about: object):
+        kill()
+        opened = connect(file, **about)
+        opened.set_trace_callback(kill)
+        return opened
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    monkeypatch.setattr(checkpoint_store, "sync_folder", kill)
+    CheckpointStore(tmp_path / "state").close()
+    monkeypatch.undo()
+    states = {tuple(sorted((f.name, f.stat().st_size) for f in own.iterdir())) for own in kills}
+    assert len(states) > 3
+    for own in kills:
+        with CheckpointStore(own) as store:
+            assert store.read(None) is None
+
+
+def gone(file):
+    file.unlink()
+
+
+def emptied(file):
+    file.write_bytes(b"")
+
+
+def without_tables(file):
+    file.unlink()
+    with closing(sqlite3.connect(file)) as opened:
+        opened.execute("PRAGMA journal_mode = WAL")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [(gone, "is gone"), (emptied, "is empty"), (without_tables, "has lost its tables")],
+)
+@pytest.mark.parametrize("sql", ["SELECT k FROM a", JOIN.format(50)])
+@pytest.mark.parametrize("is_lock_there", [True, False])
+def test_a_database_that_is_gone_is_not_taken_for_a_run_that_has_not_begun(
+    tmp_path, damage, said, sql, is_lock_there
+):
+    shelves = {name: Shelf([rows(20)], is_endless=True) for name in "ab"}
+    w = session(shelves, time="t", lateness=0)
+    assert w.run(sql, to=Tray(), checkpoint=tmp_path, until_done=True).wait(60)
+    damage(tmp_path / FILE)
+    if not is_lock_there:
+        if not any(tmp_path.glob("chunks-*.bin")):
+            return  # then nothing tells the folder from one that is new
+        (tmp_path / LOCK).unlink()
+    held = {own.name for own in tmp_path.glob("chunks-*.bin")}
+    with pytest.raises(windrow.ResourceError, match=f"{FILE} {said}") as refused:
+        w.run(sql, to=Tray(), checkpoint=tmp_path, until_done=True)
+    assert refused.value.condition == "damaged-checkpoint"
+    assert {own.name for own in tmp_path.glob("chunks-*.bin")} == held
+
+
+def test_a_lock_that_was_removed_is_made_again(tmp_path):
+    tray = Tray()
+    for _ in range(2):
+        run(tmp_path, {"a": rows(300), "b": rows(300)}, sink=tray)
+        (tmp_path / LOCK).unlink()
+    assert len(tray.epochs) == 1
 
 
 def test_another_layout_is_refused(tmp_path):
