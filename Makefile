@@ -10,6 +10,11 @@ JAVA := java_home="$$(scripts/java)" && export JAVA_HOME="$$java_home" &&
 PYTEST := $(BIN)/python -m pytest
 FLINK_KAFKA := org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2
 
+# How much of what laws name is drawn: `make test-laws DRAWS=1` for all of it.
+ifdef DRAWS
+export WINDROW_DRAWS := $(DRAWS)
+endif
+
 # Tests and Spark start many Python processes, which would each compile all source files anew.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import assume, given, settings
 from twins.alive_rows import copies, edges
@@ -17,7 +18,7 @@ from windrow.kernels.bew_period import FILLED, PROBE, TOUCHED, Found, no_progres
 from windrow.kernels.bew_scan import Queue, Wanted
 from windrow.kernels.retractions import NOBODY, stretches, taken_by
 
-EXAMPLES = settings(max_examples=150, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(150), deadline=None, derandomize=True)
 NEVER = 2**63 - 1
 WORDS = (0, 1, 1 << 63, (1 << 63) + 5)
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.bestmatch import dominates
@@ -24,7 +25,7 @@ from windrow.kernels.bestmatch import (
 )
 from windrow.kernels.match_sets import Sets, best_with_sets, intersections
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 
 
 def shifted(numbers):

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +31,7 @@ stored_rows = st.lists(st.tuples(ticks, words), max_size=40).map(
     lambda rows: sorted(rows, key=lambda row: row[0])
 )
 looked_for = st.lists(st.tuples(words, ticks, st.integers(-2, 15)), max_size=30)
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 
 
 def probes_of(looked) -> Probes:

@@ -7,13 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twins.aggregate import nearest_double
 
 from windrow.kernels import exact_sum as kernels
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 INT64 = st.integers(-(2**63), 2**63 - 1)

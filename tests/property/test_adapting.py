@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +85,7 @@ def every_batch_is_a_change():
         yield
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=share_of(100), deadline=None)
 @given(st.lists(STREAM, min_size=2, max_size=3), st.integers(0, 8), st.permutations(PLANS))
 def test_changes_of_plan_change_no_answer(streams, window, plans):
     names = "abc"[: len(streams)]
@@ -101,7 +102,7 @@ BY_KEY = ({"structure": "hash/ttree"}, {"algorithm": "bew"}, {"structure": "btre
 BY_BAND = ({"structure": "ttree/btree"}, {"algorithm": "bew"}, {"structure": "buffer/ttree"})
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=share_of(25), deadline=None)
 @given(st.lists(STREAM, min_size=2, max_size=2), st.integers(0, 24), st.integers(2, 12))
 def test_changes_of_structure_change_no_draw(streams, window, tuples):
     limit = {"memory": f"{tuples} tuples", "on_memory": "shed",

@@ -10,6 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.changelogs import assert_in_order_and_net, content, shown, through_storage
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +28,7 @@ from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 
 ARROW = {
     "string": pa.string(),

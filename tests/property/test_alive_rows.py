@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import given, settings
 from twins.alive_rows import copies, edges
@@ -18,7 +19,7 @@ from windrow.operators.joins.alive_rows import AliveRows
 from windrow.operators.joins.snapshot_matches import by_end
 from windrow.schema import MAX_TICK
 
-EXAMPLES = settings(max_examples=300, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(300), deadline=None, derandomize=True)
 
 
 def draw_pushes(random: Random) -> list[list[Change]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.driving import step
 from cases.pair_arrivals import draw_batches, restarted
 from cases.tape import TAPES
@@ -26,7 +27,7 @@ from windrow.physical.nodes.scan_stream import ScanStream
 from windrow.plan.nodes.asof_join import AsofMatch
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 ARROW = {"bigint": pa.int64(), "string": pa.string()}
 VALUES: dict[str, list[Any]] = {"bigint": [0, 1, None], "string": ["a", "b", "", None]}
 
@@ -164,7 +165,7 @@ def test_every_match_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longe
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(random=TAPES)
 def test_keys_whose_hashes_collide_are_told_apart_by_value(random: Random) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from cases.join_runs import Case, cases, expected, run, same_bag, scan
 from cases.tape import TAPES, drawn
 from hypothesis import given, settings
@@ -38,7 +39,7 @@ NAMES = ("buffer", "hash", "btree", "ttree")
 ALL = [*itertools.product(NAMES, NAMES)]
 EVERY = pytest.mark.parametrize("pair", ALL, ids=["/".join(pair) for pair in ALL])
 ORDERED = [pair for pair in ALL if "hash" not in pair]
-EXAMPLES = settings(max_examples=15, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(15), deadline=None, derandomize=True)
 """Per combination: the law that all must keep is tried 240 times."""
 
 
@@ -69,7 +70,7 @@ def test_every_combination_comes_once_in_the_push_of_its_last_row(pair, case):
 
 
 @pytest.mark.law
-@settings(EXAMPLES, max_examples=100)
+@settings(EXAMPLES, max_examples=share_of(100))
 @given(case=cases(most_inputs=2), choices=TAPES)
 def test_any_structures_go_on_from_the_state_of_any_other_algorithm(case, choices):
     case = replace(case, resumes=tuple(range(len(case.cuts))))
@@ -243,7 +244,7 @@ def draw_condition(random: Random, p: str, q: str) -> str:
 
 
 @pytest.mark.law
-@settings(EXAMPLES, max_examples=100)
+@settings(EXAMPLES, max_examples=share_of(100))
 @given(drawn(draw_asked, size=1_024))
 def test_a_band_by_trees_gives_what_a_scan_and_duckdb_give(case):
     found = case.answer(structure=case.structure, **case.sizes)
@@ -258,7 +259,7 @@ def draw_limit(random: Random) -> dict[str, Any]:
 
 
 @pytest.mark.law
-@settings(EXAMPLES, max_examples=50)
+@settings(EXAMPLES, max_examples=share_of(50))
 @given(drawn(draw_asked, size=1_024), drawn(draw_limit))
 def test_a_band_that_sheds_finds_by_structures_what_a_scan_finds(case, limit):
     found = case.answer(structure=case.structure, **case.sizes, **limit)

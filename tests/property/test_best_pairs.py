@@ -10,6 +10,7 @@ from itertools import pairwise
 import duckdb
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.match_runs import FUNCTIONS, ORDERS
 from cases.one_sided import draw_conditions
 from cases.tape import drawn
@@ -222,7 +223,7 @@ def at(changes, instant):
 
 
 @pytest.mark.parametrize("side", SIDES)
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(
     st.tuples(ROWS, ROWS),
     st.one_of(st.none(), st.tuples(st.integers(0, 4), st.integers(0, 4))),

@@ -8,6 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from case_share import share_of
 from cases.match_runs import MatchRun, draw_match_run
 from cases.tape import drawn
 from colliding_words import colliding_words
@@ -24,7 +25,7 @@ from windrow.schema import MAX_TICK, MIN_TICK
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(100), deadline=None, derandomize=True)
 
 
 def restarted(operator, node, own=None):
@@ -154,7 +155,7 @@ def test_every_pair_comes_once_as_soon_as_it_is_final_and_nothing_is_held_longer
 
 @pytest.mark.parametrize("kind", list(JUDGED))
 def test_every_pair_comes_from_one_bucket_however_the_rows_are_copied(kind):
-    @settings(EXAMPLES, max_examples=60)
+    @settings(EXAMPLES, max_examples=share_of(60))
     @given(drawn(partial(draw_match_run, kind=kind, key_kinds=())), st.integers(2, 5))
     def hold(case, buckets):
         expected = Counter(bestmatch(case.left, case.right, case.rules))
@@ -200,7 +201,7 @@ def test_keys_whose_hashes_collide_are_told_apart_by_value(by_value):
     hold()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     kind=st.sampled_from(["bigint", "double", "decimal(10,2)", "float", "date"]),

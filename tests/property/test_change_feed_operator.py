@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import given, reject, settings
 from twins.change_feed import NEVER, NothingToDelete, alive_at, copies
@@ -24,7 +25,7 @@ from windrow.schema import MAX_TICK, Field, Schema
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 
 COLUMNS = Schema((Field("f.k", "string"), Field("f.x", "double"), Field("f.t", "bigint")))
 

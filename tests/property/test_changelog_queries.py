@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from cases.changelog_queries import (
     ChangelogQuery,
     draw_emit_changes,
@@ -19,7 +20,7 @@ from hypothesis import given, settings
 from sessions import session
 from twins.changelog import not_net, state_at
 
-EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(100), deadline=None, derandomize=True)
 
 
 @pytest.fixture(scope="module")

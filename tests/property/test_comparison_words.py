@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.theta import compared
@@ -34,7 +35,7 @@ def words(values, side, pair, port, kind):
     return comparison_words([pair], port, rows)[:, 0].tolist()
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=share_of(400), deadline=None, derandomize=True)
 @given(
     data=st.data(),
     is_real=st.booleans(),

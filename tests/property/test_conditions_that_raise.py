@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from sessions import session
@@ -148,7 +149,7 @@ def check(streams, conditions, window, cut, plans, known):
 
 
 @pytest.mark.law
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(
     st.lists(STREAM, min_size=2, max_size=2),
     st.lists(st.sampled_from([*CONDITIONS]), min_size=1, max_size=3, unique=True),
@@ -161,7 +162,7 @@ def test_two_streams_fail_under_every_plan_or_none(streams, conditions, window, 
 
 
 @pytest.mark.law
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(
     st.lists(STREAM, min_size=3, max_size=3),
     st.lists(st.sampled_from([*OF_THREE]), min_size=1, max_size=3, unique=True),

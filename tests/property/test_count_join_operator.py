@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.join_runs import END_TICKS
 from cases.tape import TAPES, drawn
 from hypothesis import given, settings
@@ -32,7 +33,7 @@ from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(100), deadline=None, derandomize=True)
 KEYS = {
     "bigint": (pa.int64(), (0, 1, 2)),
     "string": (pa.string(), ("", "x", "a longer text")),

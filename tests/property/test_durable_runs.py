@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from outside import Countdown, Killed, Shelf, Tray
@@ -75,7 +76,7 @@ def killed_at(sql, data, tray, folder, touch, *, in_source: bool) -> bool:
 
 
 @pytest.mark.law
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=share_of(60))
 @given(
     st.sampled_from(sorted(QUERIES)),
     streams(),

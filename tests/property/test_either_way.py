@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from cases.base import Case
 from cases.either_way import draw_either_way
 from cases.tape import TAPES
@@ -21,7 +22,10 @@ from windrow.physical.algorithms import choices
 
 MULTIWAY = [name for name in choices() if name != "asymmetric"]
 EXAMPLES = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=share_of(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
 )
 
 

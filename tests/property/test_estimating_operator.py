@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from case_share import share_of
 from cases.estimates import ASKED, aggregate, combinations, marks, shown
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from windrow.schema import MAX_TICK
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(60), deadline=None, derandomize=True)
 CHANCES = st.sampled_from([1.0, 1.0, 0.5, 0.3, 0.01])
 VALUES = st.one_of(
     st.none(),

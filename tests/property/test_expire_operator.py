@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import given, settings
 from twins.expire import events, net
@@ -108,7 +109,7 @@ def draw_case(random: Random) -> Case:
     return Case(tuple(rows), tuple(batches), has_signs)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(drawn(draw_case))
 def test_every_row_comes_at_its_time_and_goes_at_its_end(case: Case) -> None:
     changes = case.changes()
@@ -119,7 +120,7 @@ def test_every_row_comes_at_its_time_and_goes_at_its_end(case: Case) -> None:
         assert len(changes) == len(events(case.rows))
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=share_of(50), deadline=None, derandomize=True)
 @given(drawn(draw_case))
 def test_expired_rows_are_the_same_in_steps_of_any_size(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from case_share import share_of
 from cases.join_runs import Case, cases, cases_near_the_ends_of_the_scale, expected, same_bag
 from cases.join_runs import run as run_case
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from windrow.operators.joins.bew_join import BewJoinOp
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 
 
 def run(case: Case) -> list[tuple[int, tuple]]:
@@ -46,7 +47,7 @@ def test_results_do_not_depend_on_the_size_of_blocks(tiny_blocks, case):
     same_bag(run(case), expected(case))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(cases_near_the_ends_of_the_scale())
 def test_times_near_the_ends_of_the_scale_do_not_overflow(case):
     same_bag(run(case), expected(case))

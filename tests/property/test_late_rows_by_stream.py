@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from sessions import session
@@ -39,7 +40,7 @@ def answer(sql: str, a: list, b: list, lateness: tuple[int, int]) -> windrow.Res
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(
     st.sampled_from(sorted(QUERIES)), times, times, st.tuples(st.integers(0, 9), st.integers(0, 9))
 )
@@ -61,7 +62,7 @@ def test_late_rows_are_those_kept_and_the_lateness_named_suffices(
 
 
 @pytest.mark.law
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=share_of(20), deadline=None)
 @given(times, st.integers(0, 5))
 def test_one_stream_has_no_late_row_with_the_lateness_named_and_one_with_less(
     a: list, lateness: int

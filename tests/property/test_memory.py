@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from cases import FAMILIES
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
@@ -125,7 +126,7 @@ def test_groups_cannot_be_spilled() -> None:
 
 @pytest.mark.law
 @pytest.mark.parametrize("family", ["join", "bestmatch", "count", "asof"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share_of(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_any_question_is_answered_from_disk(family: str, random: Random) -> None:
     case = FAMILIES[family](random)

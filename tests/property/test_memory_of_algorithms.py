@@ -10,6 +10,7 @@ from itertools import filterfalse, product
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.join_runs import Case, batch_of, cases
 from hypothesis import HealthCheck, assume, given, settings
 from twins.join import canonical
@@ -33,7 +34,7 @@ FEW_BYTES = 40_000
 """What an operator may hold in small arrays that nobody counts, and in rooms for a few tuples."""
 
 EXAMPLES = settings(
-    max_examples=12, deadline=None, derandomize=True,
+    max_examples=share_of(12), deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -47,7 +48,7 @@ QUERIES = {
 }
 SWEEPS = ["few", "few-nested-loop", "gca", "lca"]
 EXAMPLES = settings(
-    max_examples=8, deadline=None, derandomize=True,
+    max_examples=share_of(8), deadline=None, derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import given, settings
 from twins.change_feed import alive_at, copies
@@ -108,7 +109,7 @@ def draw_case(random: Random) -> Case:
     return Case(tuple(feed), tuple(changes), most, bool(random.randrange(2)), tuple(batches))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(drawn(draw_case))
 def test_at_every_instant_the_newest_of_the_rows_not_deleted_are_there(case):
     changes = case.given()
@@ -120,7 +121,7 @@ def test_at_every_instant_the_newest_of_the_rows_not_deleted_are_there(case):
         assert {row: n for row, n in total.items() if n} == case.newest_at(instant)
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=share_of(50), deadline=None, derandomize=True)
 @given(drawn(draw_case))
 def test_the_newest_changes_are_the_same_in_steps_of_any_size(case):
     with pytest.MonkeyPatch.context() as patch:

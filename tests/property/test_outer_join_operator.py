@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.join_runs import END_TICKS, same_bag, stored_and_read_back
 from cases.tape import TAPES
 from hypothesis import given, settings
@@ -45,7 +46,7 @@ PREDICATES = {
     "b.x IS NULL": lambda _, b: b["b.x"] is None,
     "1 = 0": lambda *_: False,
 }
-EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(40), deadline=None, derandomize=True)
 """Per kind of join: a law that all must keep is tried 200 times."""
 
 

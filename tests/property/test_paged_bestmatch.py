@@ -9,6 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from case_share import share_of
 from cases.match_runs import MatchRun, draw_match_run
 from cases.tape import drawn
 from colliding_words import colliding_words
@@ -33,7 +34,7 @@ from windrow.physical.algorithms import GRID_PAGES, PAGED
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(60), deadline=None, derandomize=True)
 BYTES = 4_000
 
 

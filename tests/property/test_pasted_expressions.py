@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sessions import session
@@ -141,7 +142,7 @@ def _in_duckdb(key: str, drawn: dict[str, str], text: str) -> str:
 
 
 @pytest.mark.parametrize("asked", [*ONE, *GROUPED, *JOINED], ids=lambda asked: asked[0])
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=share_of(EXAMPLES), deadline=None)
 @given(
     data=tables(),
     condition=st.sampled_from(CONDITIONS),

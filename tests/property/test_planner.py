@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from sessions import session
@@ -114,7 +115,7 @@ def check(streams, where, window, first):
 
 
 @pytest.mark.parametrize("where", OF_TWO.values(), ids=OF_TWO)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=share_of(8), deadline=None)
 @given(
     st.lists(STREAM, min_size=2, max_size=2), st.integers(0, 12), st.sampled_from(range(0, 24, 4))
 )
@@ -122,7 +123,7 @@ def test_every_plan_for_two_streams_gives_the_same_bag(where, streams, window, f
     check(streams, where, window, first)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=share_of(20), deadline=None)
 @given(
     st.lists(STREAM, min_size=2, max_size=3),
     st.sampled_from([OF_TWO["equality and more"], OF_TWO["band"], OF_TWO["either way"]]),
@@ -144,7 +145,7 @@ def test_the_sweep_gives_the_same_bag_where_the_planner_takes_it(streams, where,
 
 
 @pytest.mark.parametrize("where", OF_MORE.values(), ids=OF_MORE)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=share_of(8), deadline=None)
 @given(
     st.lists(STREAM, min_size=3, max_size=3), st.integers(0, 12), st.sampled_from(range(0, 12, 4))
 )
@@ -152,7 +153,7 @@ def test_every_plan_for_three_streams_gives_the_same_bag(where, streams, window,
     check(streams, where, window, first)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=share_of(8), deadline=None)
 @given(
     st.lists(STREAM, min_size=4, max_size=4), st.integers(0, 12), st.sampled_from(range(0, 12, 4))
 )
@@ -161,7 +162,7 @@ def test_every_plan_for_four_streams_gives_the_same_bag(streams, window, first):
 
 
 @pytest.mark.parametrize("algorithm", ["bew-hash", "bew-nested-loop", "hw", "nlw", "xjoin"])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=share_of(8), deadline=None)
 @given(
     st.lists(STREAM, min_size=3, max_size=3),
     st.sampled_from([*OF_MORE.values()][:4]),

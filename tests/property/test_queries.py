@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 from bags import bag
+from case_share import share_of
 from cases import FAMILIES, Case
 from cases.in_process import session_of
 from cases.tape import TAPES
@@ -23,7 +24,7 @@ def check(family: str, random: Random) -> None:
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "values by"])
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share_of(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_a_drawn_query_of_any_family_gives_the_answer_of_brute_force(
     family: str, random: Random
@@ -32,7 +33,7 @@ def test_a_drawn_query_of_any_family_gives_the_answer_of_brute_force(
 
 
 @pytest.mark.parametrize("algorithm", ["bew-hash", "bew-nested-loop"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share_of(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_every_join_algorithm_gives_the_same_bag(algorithm: str, random: Random) -> None:
     case = FAMILIES["join"](random)

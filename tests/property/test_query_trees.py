@@ -9,6 +9,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from cases.in_process import session_of
 from cases.query_trees import draw_set_of_join, draw_tree
 from cases.tape import tapes
@@ -18,7 +19,7 @@ from sessions import session
 pytestmark = pytest.mark.law
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share_of(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=tapes(1024))
 def test_a_tree_of_queries_answers_as_duckdb_does_at_every_instant(random: Random) -> None:
     case = draw_tree(random)
@@ -36,7 +37,7 @@ def test_a_tree_of_queries_answers_as_duckdb_does_at_every_instant(random: Rando
         assert result.progress.stored == 0  # everything has expired
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share_of(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=tapes(1024))
 def test_a_distinct_pushed_below_a_join_changes_nothing(random: Random) -> None:
     case = draw_tree(random, draw=draw_set_of_join)
@@ -47,7 +48,7 @@ def test_a_distinct_pushed_below_a_join_changes_nothing(random: Random) -> None:
     assert bag(result) == case.answer
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share_of(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=tapes(1024))
 def test_a_changelog_read_as_a_stream_is_the_relation_that_it_came_from(random: Random) -> None:
     case = draw_tree(random, depth=2)
@@ -60,7 +61,7 @@ def test_a_changelog_read_as_a_stream_is_the_relation_that_it_came_from(random: 
     assert bag(again) == case.answer
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share_of(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=tapes(1024))
 def test_by_negative_tuples_changes_are_produced_when_they_are_by_time_probing(
     random: Random,

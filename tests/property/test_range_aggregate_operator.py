@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.pair_arrivals import draw_batches, restarted
 from cases.tape import TAPES
 from hypothesis import given, note, settings
@@ -91,7 +92,7 @@ def shown(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(float(v) if isinstance(v, Fraction) else v for v in row.values())
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(random=TAPES)
 def test_every_row_comes_once_its_range_is_complete_and_nothing_is_held_longer(
     random: Random,

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import given, settings
 
@@ -104,7 +105,7 @@ def draw_case(random: Random) -> Case:
     return Case(tuple(rows), random.choice([1, 2, 5]), bool(random.randrange(2)), tuple(batches))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(drawn(draw_case))
 def test_at_every_instant_the_newest_rows_are_there(case):
     changes = case.changes()
@@ -117,7 +118,7 @@ def test_at_every_instant_the_newest_rows_are_there(case):
         assert {row: n for row, n in total.items() if n} == case.alive_at(instant)
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=share_of(50), deadline=None, derandomize=True)
 @given(drawn(draw_case))
 def test_a_count_window_gives_the_same_changes_in_steps_of_any_size(case):
     with pytest.MonkeyPatch.context() as patch:

@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.changelogs import assert_in_order_and_net, content, shown, through_storage
 from cases.tape import drawn
 from hypothesis import given, settings
@@ -22,7 +23,7 @@ from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 COLUMNS = {
     "bigint": (pa.int64(), [1, 2, None]),
     "string": (pa.string(), ["", "a", "a long text of more than twelve bytes", None]),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from case_share import share_of
 from cases.join_runs import (
     Case,
     batch_of,
@@ -33,7 +34,7 @@ from windrow.schema import MAX_TICK
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(40), deadline=None, derandomize=True)
 LIMITS = st.builds(
     lambda memory, **others: Shedding(memory=memory[0], is_in_bytes=memory[1], **others),
     memory=st.sampled_from([(None, False), *((float(n), False) for n in range(1, 9)),
@@ -116,7 +117,7 @@ def test_memory_for_windows_and_all_that_waits_gives_the_whole_answer(case):
     assert run(case, Shedding(memory=float(peak), service_rate=100.0))[0] == whole
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=share_of(40), deadline=None, derandomize=True)
 @given(cases_near_the_ends_of_the_scale(), LIMITS)
 def test_times_near_the_ends_of_the_scale_do_not_overflow(case, limit):
     assert run(case, limit)[0] <= Counter(repr(row) for _, row in expected(case))
@@ -151,7 +152,7 @@ def by_structures(pair: tuple[str, str]) -> Callable:
 
 @pytest.mark.usefixtures("little_room")
 @pytest.mark.parametrize("pair", PAIRS, ids=["/".join(pair) for pair in PAIRS])
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=share_of(8), deadline=None, derandomize=True)
 @given(case=cases(most_inputs=2), limit=LIMITS)
 def test_structures_find_what_backward_evaluation_finds(pair, case, limit):
     assert run(case, limit, by_structures(pair)) == run(case, limit)
@@ -161,7 +162,7 @@ def test_structures_find_what_backward_evaluation_finds(pair, case, limit):
 
 
 @pytest.mark.usefixtures("little_room")
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(cases(most_inputs=2), LIMITS, TAPES)
 def test_any_structures_go_on_from_the_state_of_any_others(case, limit, choices):
     case = replace(case, resumes=tuple(range(len(case.cuts))))
@@ -174,7 +175,7 @@ def test_any_structures_go_on_from_the_state_of_any_others(case, limit, choices)
     assert run(case, limit, made) == run(case, limit)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=share_of(30), deadline=None, derandomize=True)
 @given(cases_near_the_ends_of_the_scale(), LIMITS, st.sampled_from(PAIRS))
 def test_structures_do_not_overflow_near_the_ends_of_the_scale(case, limit, pair):
     assume(len(case.rows) == 2)

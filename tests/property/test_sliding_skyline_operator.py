@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.match_runs import FUNCTIONS, both
 from cases.tape import tapes
 from hypothesis import given, settings
@@ -163,7 +164,7 @@ def at(changes, instant):
 
 
 @pytest.mark.parametrize("kind", GROUPS)
-@settings(max_examples=70, deadline=None, derandomize=True)
+@settings(max_examples=share_of(70), deadline=None, derandomize=True)
 @given(random=tapes(1024))
 def test_what_comes_and_goes_is_what_is_best(kind, random):
     case = Case(kind, random)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import given, settings
 from twins.snapshot_join import Change, Content, alive, instants, joined
@@ -34,7 +35,7 @@ from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 LAST = 10_000
 KEYS = {
     "bigint": (pa.int64(), (0, 1, None)),

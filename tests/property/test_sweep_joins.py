@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
+from case_share import share_of
 from cases.join_runs import (
     Case,
     batch_of,
@@ -29,7 +30,7 @@ from windrow.schema import MAX_TICK, MIN_TICK
 pytestmark = pytest.mark.law
 
 ALGORITHMS = ["few", "gca", "lca"]
-EXAMPLES = settings(max_examples=35, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(35), deadline=None, derandomize=True)
 """Per algorithm: a law that all must keep is tried 100 times and more."""
 
 
@@ -121,7 +122,7 @@ def test_every_combination_comes_once_as_the_watermark_passes_it(algorithm, case
     same_bag(run(case, lambda _: algorithm), all_rows(case))
 
 
-@settings(EXAMPLES, max_examples=100)
+@settings(EXAMPLES, max_examples=share_of(100))
 @given(case=cases(most_inputs=6), choices=TAPES)
 def test_any_algorithm_goes_on_from_the_state_of_any_other(case, choices):
     case = replace(case, resumes=tuple(range(len(case.cuts))))
@@ -153,7 +154,7 @@ def test_weak_hashes_cost_time_but_never_a_result(weak_hashes, algorithm, case):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@settings(EXAMPLES, max_examples=20)
+@settings(EXAMPLES, max_examples=share_of(20))
 @given(case=cases())
 def test_rows_on_disk_are_joined_as_those_in_memory(algorithm, case, tmp_path_factory):
     folder = tmp_path_factory.mktemp("spilled")

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from cases.table_joins import LAST, TableCase, draw_table_case
 from cases.tape import TAPES
 from hypothesis import HealthCheck, given, note, settings
@@ -40,7 +41,7 @@ KEYS = {
 LESS = Expr("a.x < t.x", "`a.x` < `t.x`", '"a.x" < "t.x"', ("a.x", "t.x"), "boolean")
 OF_ROW = Expr("a.x > 0", "`a.x` > 0", '"a.x" > 0', ("a.x",), "boolean")
 SETTINGS = settings(
-    max_examples=100,
+    max_examples=share_of(100),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
+from case_share import share_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from twins.visible_text import visible_text
@@ -51,7 +52,7 @@ def is_tame(output: str) -> bool:
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(texts)
 def test_texts_are_escaped_as_the_plain_twin_escapes_them(text: str) -> None:
     assert visible(text) == visible_text(text)
@@ -59,7 +60,7 @@ def test_texts_are_escaped_as_the_plain_twin_escapes_them(text: str) -> None:
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(texts)
 def test_a_printed_text_is_the_text(text: str) -> None:
     assert is_tame(printed(text))
@@ -68,7 +69,7 @@ def test_a_printed_text_is_the_text(text: str) -> None:
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(texts, st.sampled_from(["ascii", "latin-1", "utf-8"]))
 def test_a_terminal_of_another_encoding_takes_every_text(text: str, encoding: str) -> None:
     out = io.TextIOWrapper(io.BytesIO(), encoding)
@@ -81,7 +82,7 @@ def test_a_terminal_of_another_encoding_takes_every_text(text: str, encoding: st
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(st.lists(whole_texts, min_size=1, max_size=4), whole_texts)
 def test_values_and_names_of_columns_are_shown_as_they_are(values: list[str], name: str) -> None:
     shown = printed(readable(pa.table({name: values, f"{name}.": [{"a": one} for one in values]})))
@@ -93,7 +94,7 @@ def test_values_and_names_of_columns_are_shown_as_they_are(values: list[str], na
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(texts)
 def test_messages_are_shown_as_they_are(text: str) -> None:
     ours = PlanError("x", text, reason=text, hint=text)
@@ -112,7 +113,7 @@ def test_messages_are_shown_as_they_are(text: str) -> None:
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(texts)
 def test_progress_is_redrawn_as_it_is(text: str) -> None:
     class Screen(io.StringIO):
@@ -128,7 +129,7 @@ def test_progress_is_redrawn_as_it_is(text: str) -> None:
 
 
 @pytest.mark.law
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=share_of(20), deadline=None)
 @given(whole_texts.filter(lambda text: text.strip() and "`" not in text and "\x00" not in text))
 @example("[error] disk full")
 @example("[/bold]")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.join_runs import (
     Case,
     cases,
@@ -34,7 +35,7 @@ from windrow.schema import Field, Schema
 pytestmark = pytest.mark.law
 
 ALGORITHMS = ["bew-published", "bew-graph", "closure", "ripple", "nlw", "hw", "xjoin"]
-EXAMPLES = settings(max_examples=30, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(30), deadline=None, derandomize=True)
 """Per algorithm: a law that all seven must keep is tried 210 times."""
 
 
@@ -49,7 +50,7 @@ def test_every_combination_comes_once_in_the_push_of_its_last_row(algorithm, cas
     same_bag(run(case, lambda _: operator(case, algorithm)), expected(case))
 
 
-@settings(EXAMPLES, max_examples=100)
+@settings(EXAMPLES, max_examples=share_of(100))
 @given(case=cases(most_inputs=6), choices=TAPES)
 def test_any_algorithm_goes_on_from_the_state_of_any_other(case, choices):
     case = replace(case, resumes=tuple(range(len(case.cuts))))
@@ -86,7 +87,7 @@ def test_weak_hashes_cost_time_but_never_a_result(weak_hashes, algorithm, case):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@settings(EXAMPLES, max_examples=15)
+@settings(EXAMPLES, max_examples=share_of(15))
 @given(case=cases())
 def test_rows_on_disk_are_joined_as_those_in_memory(algorithm, case, tmp_path_factory):
     folder = tmp_path_factory.mktemp("spilled")
@@ -110,7 +111,7 @@ def test_times_near_the_ends_of_the_scale_do_not_overflow(algorithm, case):
 
 
 @pytest.mark.parametrize("algorithm", ["nlw", "hw"])
-@settings(EXAMPLES, max_examples=50)
+@settings(EXAMPLES, max_examples=share_of(50))
 @given(case=cases())
 def test_what_is_kept_between_levels_is_what_its_tuples_allow(algorithm, case):
     # Two runs of one case, one resumed after every push: replaying the rows alone gives the same

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 from bags import bag
+from case_share import share_of
 from cases import draw_values_by
 from cases.in_process import session_of
 from cases.tape import TAPES
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, note, settings
 pytestmark = pytest.mark.law
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=share_of(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=TAPES)
 def test_the_answer_is_the_brute_force_one_however_cut_stopped_and_scheduled(
     random: Random,

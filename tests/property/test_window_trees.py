@@ -13,6 +13,7 @@ from random import Random
 
 import pytest
 from bags import bag
+from case_share import share_of
 from cases.in_process import session_of
 from cases.tape import tapes
 from cases.window_trees import draw_window_tree
@@ -24,7 +25,7 @@ TREES = int(os.environ.get("WINDROW_TREES", "80"))
 HAS_PASTED = os.environ.get("WINDROW_PASTED_TREES", "") == "1"
 
 
-@settings(max_examples=TREES, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share_of(TREES), deadline=None, suppress_health_check=list(HealthCheck))
 @given(random=tapes(2048))
 def test_a_tree_with_windows_anywhere_answers_as_duckdb_does_at_every_instant(
     random: Random,

@@ -10,6 +10,7 @@ from decimal import Decimal
 import psycopg
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from contracts.sink_contract import SinkContract
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -145,7 +146,9 @@ def new_table(url) -> str:
 
 
 LAW = settings(
-    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=share_of(25),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

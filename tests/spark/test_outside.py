@@ -27,7 +27,7 @@ from windrow.io.protocol import Unavailable
 
 pytestmark = pytest.mark.partitions(2)
 
-KILLS = int(os.environ.get("WINDROW_SPARK_KILLS", "3"))
+KILLS = int(os.environ.get("WINDROW_SPARK_KILLS", "1"))
 """How often a run is killed; more take minutes."""
 
 

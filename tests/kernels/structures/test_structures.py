@@ -6,6 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -40,7 +41,7 @@ from windrow.kernels.structures.window import (
     insert,
 )
 
-LAWS = settings(max_examples=100, deadline=None, derandomize=True)
+LAWS = settings(max_examples=share_of(100), deadline=None, derandomize=True)
 EVERY = pytest.mark.parametrize("name", sorted(STRUCTURES))
 TREES = pytest.mark.parametrize("kind", [BPLUS_TREE, T_TREE], ids=["btree", "ttree"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,7 +31,7 @@ tuples = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0,
 
 @pytest.mark.law
 @given(tuples)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 def test_responses_are_those_of_a_loop(rows):
     arrivals = np.cumsum([gap for gap, _, _ in rows]).astype(float)
     ready = arrivals + [held for _, held, _ in rows]

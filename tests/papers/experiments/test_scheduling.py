@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from case_share import share_of
 from cases.scheduled_sales import asked_of_windrow, draw_sales, net_changes, outputs_of
 from cases.tape import tapes
 from hypothesis import given, settings
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.law
 
 
 @pytest.mark.parametrize("query", WORKLOAD, ids=lambda query: query.name)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 @given(random=tapes(256))
 def test_every_scheduling_gives_the_answer_at_every_instant(query, random: Random):
     sales, setting = draw_sales(random, query)

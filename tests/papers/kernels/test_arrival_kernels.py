@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -33,7 +34,7 @@ from windrow_papers.kernels.closure import Closure
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(100), deadline=None, derandomize=True)
 ALGORITHMS = ["bew", "bew-hash", "bew-graph", "closure", "ripple"]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,7 +81,7 @@ def expected(tape, conditions, comparisons):
 
 @pytest.mark.law
 @pytest.mark.parametrize("method", ["nested-loop", "hash"])
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(case=cases(), room=st.integers(1, 5))
 def test_every_combination_that_passes_comes_once(method, case, room):
     tape, conditions, comparisons, order = case

@@ -9,6 +9,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.conservative_work import BUCKETS, ConservativeTwin
@@ -128,7 +129,7 @@ def by_twin(case: Case, algorithm: str, method: str) -> list[int]:
 def test_every_look_up_comparison_refinement_and_drop_is_counted(algorithm, method):
     total = np.zeros(10, np.int64)
 
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=share_of(60), deadline=None, derandomize=True)
     @given(case=cases())
     def holds(case):
         work = by_kernel(case, algorithm, method)

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from bags import bag
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,7 +103,7 @@ def expected(tape: Tape, conditions: Conditions) -> Counter:
 
 
 @pytest.mark.law
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(joins(), st.integers(1, 4), st.integers(1, 9))
 def test_every_combination_comes_once(join, room, clean_every):
     tape, conditions, turns, order = join
@@ -114,7 +115,7 @@ def test_every_combination_comes_once(join, room, clean_every):
 
 
 @pytest.mark.law
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(joins(most_streams=4), st.lists(st.integers(0, 25), max_size=3))
 def test_blocks_do_the_same_work_as_one_tuple_at_a_time(join, cuts):
     tape, conditions, turns, order = join
@@ -132,7 +133,7 @@ def test_blocks_do_the_same_work_as_one_tuple_at_a_time(join, cuts):
 
 
 @pytest.mark.law
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(joins(most_streams=4), st.integers(0, 12))
 def test_a_machine_that_adopts_tuples_goes_on_like_one_that_joined_them(join, adopted):
     tape, conditions, turns, order = join
@@ -149,7 +150,7 @@ def test_a_machine_that_adopts_tuples_goes_on_like_one_that_joined_them(join, ad
 
 
 @pytest.mark.law
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(joins(most_streams=4), st.integers(0, 12), st.integers(0, 14))
 def test_what_is_dropped_and_moved_changes_no_result(join, taken, watermark):
     tape, conditions, _, order = join

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from watched import Tick, Times, Watch, Work, interpreted
@@ -47,7 +48,7 @@ from windrow_papers.kernels.runs import (
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = settings(max_examples=100, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(100), deadline=None, derandomize=True)
 UNSTATED = MOST
 
 
@@ -212,7 +213,7 @@ def test_few_counts_every_comparison_of_times_where_it_makes_it_and_none_is_in_i
     interpreted(monkeypatch, sweep_machines, few_module, sweep, tape_module, bew_period)
     made: Counter[str] = Counter()
 
-    @settings(EXAMPLES, max_examples=80)
+    @settings(EXAMPLES, max_examples=share_of(80))
     @given(case=cases())
     @example(case=a_case_to_narrow())
     def holds(case):

@@ -12,6 +12,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import given, settings
 from twins.bestmatch import Rules, bestmatch
@@ -32,7 +33,7 @@ from windrow_papers.operators.matwin.source import (
 
 pytestmark = pytest.mark.law
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 BYTES = 640
 
 

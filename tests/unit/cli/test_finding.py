@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from case_share import share_of
 from example_jobs import rows_in
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,7 +75,7 @@ def as_regex(pattern: str) -> str:
 
 
 @pytest.mark.law
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 @given(st.sets(names, max_size=12), st.booleans())
 def test_a_folder_is_read_by_one_rule_on_every_runner(tree: set[str], is_cut: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="o{d}[d]*") as made:
@@ -99,7 +100,7 @@ def test_a_folder_is_read_by_one_rule_on_every_runner(tree: set[str], is_cut: bo
 
 
 @pytest.mark.law
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 @given(st.sets(names.filter(lambda name: "/" not in name), min_size=1, max_size=8), st.data())
 def test_one_file_is_read_whatever_its_name(tree: set[str], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as made:
@@ -118,7 +119,7 @@ def test_one_file_is_read_whatever_its_name(tree: set[str], data: st.DataObject)
 
 
 @pytest.mark.law
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 @given(
     st.sets(names.filter(lambda name: "/" not in name), max_size=8),
     st.sampled_from(

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -98,7 +99,7 @@ def names(of: tuple[str, ...]) -> st.SearchStrategy[set[str]]:
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(names(OWN), names(NEW), names(FOREIGN), st.integers(0, 40))
 def test_a_run_that_is_killed_leaves_the_old_or_the_new_answer(
     old: set[str], new: set[str], others: set[str], steps: int
@@ -132,7 +133,7 @@ def test_one_part_that_follows_one_is_replaced_at_one_instant(tmp_path, steps):
 
 
 @pytest.mark.law
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=share_of(20), deadline=None)
 @given(names(OWN), names(NEW), names(FOREIGN))
 def test_a_query_that_fails_changes_nothing(old: set[str], new: set[str], others: set[str]) -> None:
     with tempfile.TemporaryDirectory() as made:

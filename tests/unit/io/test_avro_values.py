@@ -14,6 +14,7 @@ from decimal import Decimal
 import fastavro
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +104,7 @@ def test_a_uuid_may_be_sixteen_bytes():
 
 
 @pytest.mark.law
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=share_of(30))
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=5))
 def test_every_number_of_microseconds_is_an_instant(numbers):
     column, bad = read(MICROS, numbers)

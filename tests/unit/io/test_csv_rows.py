@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from contracts.source_contract import read_through
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -40,7 +41,7 @@ def ends_one_by_one(block: bytes) -> list[int]:
 
 
 @pytest.mark.law
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share_of(150), deadline=None)
 @given(st.lists(st.sampled_from([b'"', b'""', b",", b"\n", b"\r", b"a"]), max_size=16))
 @example([b"a", b'"', b"\n", b'"', b"\n", b'"', b"\n"])
 def test_rows_end_where_a_reader_of_one_byte_after_the_other_says(parts):
@@ -49,7 +50,7 @@ def test_rows_end_where_a_reader_of_one_byte_after_the_other_says(parts):
 
 
 @pytest.mark.law
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=share_of(15), deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,7 +74,7 @@ def test_a_changelog_is_appended_as_it_is(tmp_path):
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.one_of(st.none(), st.sampled_from("xyz"))), max_size=12

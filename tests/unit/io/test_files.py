@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from case_share import share_of
 from contracts.source_contract import in_order, ranges, read_through, taken, through_json
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -264,7 +265,7 @@ def test_columns_in_the_names_of_folders_are_read(tmp_path):
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(
     st.lists(
         st.tuples(
@@ -294,7 +295,7 @@ def test_any_rows_come_back_from_a_sink_however_they_are_cut(tmp_path_factory, r
 
 
 @pytest.mark.law
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=share_of(50), deadline=None)
 @given(
     st.lists(
         st.fixed_dictionaries(

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from contracts.source_contract import read_through
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,7 +66,7 @@ rows = st.fixed_dictionaries(
 
 
 @pytest.mark.law
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=share_of(12), deadline=None)
 @given(st.lists(rows, min_size=1, max_size=5), st.integers(1, 6))
 def test_nested_rows_come_back_from_a_sink_however_they_are_cut(tmp_path_factory, found, cut):
     about = windrow.files(str(tmp_path_factory.mktemp("out")), "json")

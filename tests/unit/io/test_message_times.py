@@ -6,6 +6,7 @@ import json
 
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,7 @@ def micros(column):
 
 
 @pytest.mark.law
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=share_of(30))
 @given(
     st.lists(st.sampled_from(EXTREMES) | st.integers(-(2**63), 2**63 - 1) | st.none(), min_size=1)
 )
@@ -47,7 +48,7 @@ def test_every_instant_is_written_as_iso_8601_and_read_as_it_was(numbers):
 
 
 @pytest.mark.law
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=share_of(30))
 @given(
     st.lists(
         st.sampled_from([-(2**31), -719_529, 2_932_897, 2**31 - 1])

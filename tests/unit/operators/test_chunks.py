@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.tape import TAPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,7 +39,7 @@ pushes = st.lists(st.lists(st.tuples(TICKS, TICKS), max_size=12), max_size=12)
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share_of(200), deadline=None)
 @given(pushes, st.lists(TICKS, max_size=12), st.sampled_from(["time", "end"]))
 def test_a_buffer_holds_what_a_plain_list_would_hold(
     pushed: list[list[tuple[int, int]]], bounds: list[int], order: str
@@ -63,7 +64,7 @@ def test_a_buffer_holds_what_a_plain_list_would_hold(
 
 
 @pytest.mark.law
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=share_of(100), deadline=None)
 @given(pushes, TAPES)
 def test_rows_dropped_from_anywhere_are_those_that_a_plain_list_would_lose(pushed, dice) -> None:
     buffer, plain = ChunkBuffer(), []

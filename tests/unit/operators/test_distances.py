@@ -9,6 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -179,7 +180,7 @@ LARGEST = 2**63 - 1
 
 
 @pytest.mark.law
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=share_of(300), deadline=None, derandomize=True)
 @given(
     eps=st.one_of(
         st.sampled_from([0.0, 5e-324, 1e-310, 0.1, 1.0, 1e300, 1.7e308]), st.floats(0, 1e9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,7 +100,7 @@ OPERATIONS = st.lists(
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(OPERATIONS, st.booleans())
 def test_any_history_agrees_with_a_dict_and_survives_a_restart(operations, weak):
     with pytest.MonkeyPatch.context() as patch:

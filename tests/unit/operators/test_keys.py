@@ -10,6 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,7 +92,7 @@ def canonical(value: object) -> object:
 @pytest.mark.law
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_words_and_equality_agree_with_python_values(kind):
-    @settings(max_examples=30, deadline=None, derandomize=True)
+    @settings(max_examples=share_of(30), deadline=None, derandomize=True)
     @given(st.data())
     def check(data):
         rows = data.draw(st.integers(0, 12))
@@ -116,7 +117,7 @@ def test_words_and_equality_agree_with_python_values(kind):
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(st.data())
 def test_composite_keys_agree_with_tuples_of_values(data):
     kinds = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=2, max_size=3))

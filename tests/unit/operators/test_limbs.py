@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -29,7 +30,7 @@ def values_of(limbs, low):
     return [sum(int(limb) << (32 * (k + low)) for k, limb in enumerate(row)) for row in limbs]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(NUMBERS, st.integers(0, 3))
 @example([2**31], 0)
 @example([-(2**31)], 0)
@@ -45,7 +46,7 @@ def test_trimmed_limbs_have_the_value_and_do_not_depend_on_the_width(numbers, be
     assert np.abs(narrow).max() < 2**32
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=6))
 def test_settling_keeps_the_value(limbs):
     before = np.array([[*limbs, 0]], np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ numbers_of_a_push = st.lists(st.integers(0, 60) | st.integers(900, 909), min_siz
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(st.lists(numbers_of_a_push, min_size=1, max_size=12))
 def test_a_row_is_fresh_the_first_time_it_finds_a_match_and_never_again(pushed):
     matched = Matched(by_instant=False)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,7 +92,7 @@ def test_what_was_merged_and_what_stayed_apart_go_on_together():
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(st.lists(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=6)))
 def test_the_parts_of_a_sum_are_exactly_the_sum(groups):
     values = np.array([value for group in groups for value in group], np.float64)

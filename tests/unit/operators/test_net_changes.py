@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sessions import session
@@ -55,14 +56,14 @@ def net_of(rows: list[Change]) -> Counter[Change]:
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share_of(200), deadline=None)
 @given(changes)
 def test_only_what_is_left_of_inserts_minus_deletes_stays(rows: list[Change]) -> None:
     assert bag_of([net_changes(batch_of(rows))]) == net_of(rows)
 
 
 @pytest.mark.law
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=share_of(100), deadline=None)
 @given(changes, st.lists(st.integers(0, 14), max_size=4), st.booleans())
 def test_the_operator_gives_it_once_an_instant_is_over(
     rows: list[Change], cuts: list[int], stops: bool
@@ -89,7 +90,7 @@ def test_the_operator_gives_it_once_an_instant_is_over(
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share_of(200), deadline=None)
 @given(changes, st.lists(st.integers(0, 14), max_size=4))
 def test_an_instant_may_be_cut_anywhere(rows: list[Change], cuts: list[int]) -> None:
     ordered = sorted(rows, key=lambda row: row[0])

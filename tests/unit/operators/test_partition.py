@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -71,7 +72,7 @@ keys = st.lists(st.integers(0, 3) | st.none(), min_size=1, max_size=6)
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(keys, keys, keys, st.data(), st.integers(1, 7))
 def test_rows_that_agree_on_every_key_meet_in_exactly_one_bucket(a, b, c, data, buckets):
     b_y = data.draw(st.lists(st.integers(0, 3) | st.none(), min_size=len(b), max_size=len(b)))
@@ -163,7 +164,7 @@ wide = st.floats(-1e6, 1e6) | st.floats(allow_nan=True, allow_infinity=True)
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(
     st.lists(wide | st.none(), min_size=1, max_size=6),
     st.lists(st.floats(-3.0, 3.0), min_size=6, max_size=6),
@@ -191,7 +192,7 @@ def test_every_candidate_pair_meets_in_the_bucket_of_its_left_row(lefts, offsets
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(
     st.lists(st.integers(MIN_TICK + 9, 2**63 - 9) | st.integers(-50, 50), min_size=1, max_size=8),
     st.integers(1, 5),
@@ -226,7 +227,7 @@ def sliced_joins(draw):
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(sliced_joins(), st.data(), st.integers(1, 6))
 def test_every_combination_within_the_windows_meets_in_one_slice(node, data, buckets):
     times = st.lists(st.integers(-40, 40), min_size=1, max_size=5)
@@ -249,7 +250,7 @@ def test_every_combination_within_the_windows_meets_in_one_slice(node, data, buc
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(st.integers(-9, 9), st.integers(0, 12), st.data(), st.integers(1, 6))
 def test_rows_of_a_full_outer_join_meet_all_they_can_where_each_has_its_home(
     least, length, data, buckets

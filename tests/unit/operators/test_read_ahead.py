@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ def taken(times, rows):
     return ReadAhead().then_times(np.array(times, np.int64), rows)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(TIMES, st.sets(st.integers(0, 14), max_size=6), st.integers(1, 5))
 def test_parts_put_together_promise_what_the_whole_does(times, cuts, rows):
     ends = [0, *sorted(cut for cut in cuts if cut < len(times)), len(times)]

@@ -9,6 +9,7 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.count_windows import value_key
@@ -98,7 +99,7 @@ ROWS = st.lists(
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(ROWS)
 def test_rows_are_sorted_by_time_then_by_column_after_column(rows):
     rows.sort(key=lambda row: row[0])

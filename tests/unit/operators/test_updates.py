@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import given, settings
 from sessions import session
@@ -68,7 +69,7 @@ def told_plainly(rows: list[Change]) -> list[tuple[str, int, str | None, int]]:
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share_of(200), deadline=None)
 @given(drawn(draw_changes, 64))
 def test_pairs_of_one_key_and_instant_are_updates_however_batches_are_cut(case) -> None:
     rows, cuts = case

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,7 +50,7 @@ def check(words, is_candidate, expected, limit):
 
 
 @pytest.mark.law
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=share_of(150), deadline=None, derandomize=True)
 @given(st.lists(st.tuples(UNITS, UNITS), max_size=6), SCALES, SCALES, LIMITS)
 def test_distances_are_exact_whatever_the_scales(pairs, scale, other_scale, limit):
     lefts, rights = (decimals([p[k] for p in pairs], (scale, other_scale)[k]) for k in (0, 1))
@@ -68,7 +69,7 @@ def test_distances_are_exact_whatever_the_scales(pairs, scale, other_scale, limi
 
 
 @pytest.mark.law
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=share_of(60), deadline=None, derandomize=True)
 @given(st.lists(UNITS, max_size=6), SCALES, st.one_of(st.none(), st.integers(-3, 3)))
 def test_so_are_numbers_below_zero_and_their_limits(units, scale, limit):
     expected = [None if unit is None else Fraction(unit, 10**scale) for unit in units]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import duckdb
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import expr, join, renamed, scan, stream
@@ -141,13 +142,13 @@ def assert_all_rules_keep_the_answer(tables, plan, instant=0):
     assert final.schema == plan.schema
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(plan=outer_plans())
 def test_no_rule_changes_the_answer_of_an_outer_semi_or_anti_join(tables, plan):
     assert_all_rules_keep_the_answer(tables, plan)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(plan=plans(), instant=st.integers(0, 25))
 def test_no_rule_and_not_all_together_change_the_answer(tables, plan, instant):
     assert_all_rules_keep_the_answer(tables, plan, instant)

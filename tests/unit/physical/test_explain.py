@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import HOUR, MINUTE, SECOND, Bound, expr, join, query, renamed, scan, stream
@@ -208,7 +209,7 @@ def joins(draw):
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(joins())
 def test_the_probe_order_shown_is_the_one_that_the_operator_takes(node):
     for start in range(len(node.inputs)):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
+from case_share import share_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -203,7 +204,7 @@ def test_rows_of_a_full_outer_join_are_found_at_their_own_time_whatever_its_boun
     assert slices == Axis(None, 12, (3, 5), (5, 0))
 
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 
 
 @st.composite

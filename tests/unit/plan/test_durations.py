@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,7 +74,7 @@ UNITS = {"d": "day", "h": "hour", "m": "minute", "s": "second", "ms": "milliseco
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(st.integers(0, 10**15))
 def test_what_is_shown_reads_back_as_the_same_ticks(ticks):
     units = {**UNITS, "us": "microsecond"}

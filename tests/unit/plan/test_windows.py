@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import combinations, pairwise, permutations
 
 import pytest
+from case_share import share_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 
-EXAMPLES = settings(max_examples=200, deadline=None, derandomize=True)
+EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 
 
 @st.composite

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from case_share import share_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -55,7 +56,7 @@ def refusal(compiled, sql: str) -> WindrowError | None:
     return None
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(sql=broken())
 def test_broken_queries_are_refused_with_our_errors(compiled, sql):
     error = refusal(compiled, sql)
@@ -67,7 +68,7 @@ def test_broken_queries_are_refused_with_our_errors(compiled, sql):
     assert "Token" not in str(error)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(sql=st.text(max_size=40))
 def test_any_text_is_refused_with_our_errors(compiled, sql):
     error = refusal(compiled, sql)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -114,7 +115,7 @@ def add_clause(mix: Mix, a: int, b: int, form: int, x: int, y: int) -> None:
     mix.allow(b, a, lo)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(mixes())
 def test_a_mix_of_clauses_gives_the_bounds_written_by_hand(mix):
     expected = closed(mix.upper)

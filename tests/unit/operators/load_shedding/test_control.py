@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from case_share import share_of
 from cases.shed_joins import WINDOW, node
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,7 +35,7 @@ LIMITS = st.builds(
 
 
 @pytest.mark.law
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(LIMITS, COUNTS)
 def test_no_more_is_given_than_there_is_over_any_span(limit, panes):
     control = Control(node(), limit)
@@ -56,7 +57,7 @@ def test_no_more_is_given_than_there_is_over_any_span(limit, panes):
 
 
 @pytest.mark.law
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=share_of(50), deadline=None, derandomize=True)
 @given(LIMITS, COUNTS)
 def test_who_is_restored_goes_on_as_if_it_had_never_stopped(limit, panes):
     control, resumed = Control(node(), limit), Control(node(), limit)

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,7 +41,7 @@ def found_by(window: StructuredWindow, keys: tuple[int, int], period: tuple[int,
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=share_of(25), deadline=None, derandomize=True)
 @given(steps=STEPS, keys=st.tuples(KEYS, KEYS), period=st.tuples(*[st.integers(0, 30)] * 2))
 def test_a_probe_finds_the_rows_of_a_list(name, steps, keys, period):
     window, dice = StructuredWindow(name, 3), np.random.default_rng(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from case_share import share_of
 from cases.shed_joins import WINDOW, node
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -58,7 +59,7 @@ def test_no_token_falls_off_the_end_of_the_line():
 
 
 @pytest.mark.law
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(st.data(), st.integers(2, 5), st.floats(0.05, 8), st.booleans())
 def test_buckets_keep_to_the_rate_together_and_a_query_that_fits_is_whole(
     data, buckets, service_rate, is_estimated

@@ -12,6 +12,7 @@ from itertools import chain, islice
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import scan_of
@@ -399,7 +400,7 @@ TIMES = st.lists(st.lists(st.integers(0, 12), min_size=1, max_size=3), min_size=
 
 
 @pytest.mark.law
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(a=TIMES, b=TIMES, stops=st.integers(0, 4), polling=POLLING, data=st.data())
 def test_iterators_that_stall_and_a_resume_give_every_combination_once(a, b, stops, polling, data):
     def iterator(name: str, parts: list[list[int]]):

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from plans import scan_of
@@ -106,7 +107,7 @@ def answer(query, streams):
 
 
 @pytest.mark.law
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=share_of(100), deadline=None, derandomize=True)
 @given(TIMES, TIMES, CUTS, CUTS, st.sampled_from(range(len(QUERIES))))
 def test_every_promise_gives_the_answer_of_the_sorted_streams(a, b, cuts, places, which):
     in_order = {
@@ -131,7 +132,7 @@ def feed_of(parts, position, promises):
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(TIMES, CUTS, CUTS, st.integers(1, 4), st.sampled_from([None, 1, 3]))
 def test_the_watermark_is_as_far_as_the_promise_reaches_after_every_batch(
     times, cuts, places, c, at_once

@@ -13,6 +13,7 @@ from random import Random
 import pandas as pd
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.in_process import cut_again
 from cases.tape import TAPES
 from hypothesis import given, settings
@@ -382,7 +383,7 @@ def run(query: str, inputs: dict[str, list[pa.RecordBatch]], resume: Checkpoint 
 
 @pytest.mark.law
 @pytest.mark.parametrize("query", [JOIN, TOTALS, NESTED, NEAREST])
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=share_of(200), deadline=None, derandomize=True)
 @given(random=TAPES)
 def test_resuming_after_any_batch_equals_never_having_stopped(query, random):
     inputs = {name: streams(random) for name in ("a", "b")}

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from cases.in_process import cut_again
 from cases.tape import TAPES
 from hypothesis import given, reject, settings
@@ -136,7 +137,7 @@ def drawn(random: Any, promise: str) -> list[pa.RecordBatch]:
 
 @pytest.mark.law
 @pytest.mark.parametrize("promise", PROMISES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(random=TAPES, query=st.sampled_from(list(QUERIES)), memory=st.sampled_from([None, 40, 200]))
 def test_any_other_cut_into_batches_gives_the_rest_of_the_answer(promise, random, query, memory):
     inputs = {name: drawn(random, promise) for name in "sr"}

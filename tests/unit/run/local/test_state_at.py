@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from bags import bag
+from case_share import share_of
 from cases.tape import drawn
 from hypothesis import given, settings
 from sessions import session
@@ -59,7 +60,7 @@ def draw_changelog(random: Random) -> tuple[pa.Table, list[int]]:
 
 
 @pytest.mark.law
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share_of(200), deadline=None)
 @given(drawn(draw_changelog, 128))
 def test_the_state_at_an_instant_is_what_a_plain_count_of_copies_says(case) -> None:
     table, instants = case

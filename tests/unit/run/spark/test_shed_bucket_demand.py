@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
+from case_share import share_of
 from cases.shed_joins import WINDOW, node, taken
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -192,7 +193,7 @@ def run_in_buckets(steps: list[list[ChangeBatch]], whole: Shedding) -> tuple[Cou
 
 
 @pytest.mark.law
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=share_of(6), deadline=None, derandomize=True)
 @given(seed=st.integers(0, 999), memory=st.integers(8, 200))
 def test_buckets_together_never_hold_more_and_find_all_if_all_fits(seed, memory):
     steps = batches_of(np.random.default_rng(seed), 4)
