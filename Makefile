@@ -8,6 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 JAVA := java_home="$$(scripts/java)" && export JAVA_HOME="$$java_home" &&
 PYTEST := $(BIN)/python -m pytest
+AGAIN :=
 FLINK_KAFKA := org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2
 
 # How much of what laws name is drawn: `make test-laws DRAWS=1` for all of it.
@@ -56,7 +57,7 @@ services: ## Install the servers that tests of connectors start, or say what is 
 	  if [ -x "$$service" ]; then "$$service" || missing=1; fi; done; exit $$missing
 
 test-services: $(READY) ## Run the tests that start servers of their own; they skip where one is missing
-	@$(PYTEST) -n 2 --dist loadfile -m services -rs tests/servers
+	@$(PYTEST) -n 2 --dist loadfile -m services -rs $(AGAIN) tests/servers
 
 lint: $(READY) ## Check style and formatting
 	@$(BIN)/ruff check .
