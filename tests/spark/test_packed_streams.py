@@ -19,7 +19,7 @@ import windrow
 
 pytestmark = pytest.mark.partitions(2)
 
-ROWS, BATCH = 240, 60
+ROWS, BATCH = 240, 80
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 PACKED = "and packed there for the operators: Spark moves blobs"
 
@@ -89,6 +89,9 @@ FAMILIES: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
 }  # fmt: skip
 
 
+REPLAYED = ("aliases of one stream", "changes, and updates of the answer")
+
+
 def session(folder: Path, about: dict[str, Any], spark: Any = None) -> windrow.Session:
     """Two streams of Parquet files with more columns than any query reads."""
     made = windrow.Session(spark) if spark is not None else windrow.Session()
@@ -127,8 +130,9 @@ def test_a_packed_stream_gives_what_the_run_in_process_gives(
     checkpoint = {"checkpoint": str(tmp_path / "checkpoint"), "until_done": True}
     run = w.run(sql, to=Folder(tmp_path / "out"), **checkpoint, **options)
     run.wait()
-    Run(tmp_path).forget_last_commit()
-    w.run(sql, to=Folder(tmp_path / "out"), **checkpoint, **options).wait()
+    if family in REPLAYED:
+        Run(tmp_path).forget_last_commit()
+        w.run(sql, to=Folder(tmp_path / "out"), **checkpoint, **options).wait()
     found = bag(shown(tmp_path / "out"))
     assert found == bag(pa.Table.from_pylist(local.rows))
     assert found
@@ -148,6 +152,17 @@ def test_packed_in_a_batch_run_the_answer_is_whole(
     session(data, about).run(sql, to=whole, until_done=True).wait()
     session(data, about, spark).run(sql, to=Folder(tmp_path / "out"), until_done=True).wait()
     assert bag(shown(tmp_path / "out")) == bag(pa.Table.from_pylist(whole.rows))
+
+
+def test_a_batch_run_has_times_that_a_watermark_would_not_reach(spark: Any, tmp_path: Path) -> None:
+    far = pa.table({"k": [1, 1, 2], "ts": [2**60, 2**60 + 3, -(2**61)]})
+    (tmp_path / "in").mkdir()
+    pq.write_table(far, tmp_path / "in" / "0.parquet")
+    w = windrow.Session(spark)
+    w.stream("s", windrow.files(str(tmp_path / "in")), time="ts")
+    sql = "SELECT p.k, q.ts FROM s p, s q WHERE p.k = q.k WINDOW = 2"
+    w.run(sql, to=Folder(tmp_path / "out"), until_done=True).wait()
+    assert sorted(shown(tmp_path / "out")["ts"].to_pylist()) == [-(2**61), 2**60, 2**60 + 3]
 
 
 @pytest.mark.law

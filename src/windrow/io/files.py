@@ -130,4 +130,5 @@ def _is_encoding(name: str) -> bool:
 
 
 def _bad_option(name: str, value: object, wanted: str) -> BindError:
+    """As `check_options` says it: BindError[bad-files-option]."""
     return bad_option("files", name, value, wanted)

@@ -135,7 +135,9 @@ class Packing:
             for own in self.ports
         ]
         blobs = pa.concat_batches(packed)
-        told, newest = _told(node, times, is_told), int(times.max(initial=MIN_TICK))
+        # A batch run has no watermark, and may have times that Spark's would not reach.
+        told = _told(node, times, is_told) if is_streaming else None
+        newest = int(times.max(initial=MIN_TICK))
         beside = _beside(len(blobs), told, data.num_rows, newest)
         return pa.RecordBatch.from_arrays([*blobs.columns, *beside], names=list(TOLD_ROWS.names))
 
