@@ -85,7 +85,7 @@ def test_a_run_that_is_stopped_and_replayed_gives_its_sink_what_one_in_process_d
 def test_killed_at_any_moment_a_run_loses_nothing_and_gives_nothing_twice(
     tmp_path: Path, family: str
 ) -> None:
-    arrive(tmp_path, 1_600)
+    arrive(tmp_path, 400 + 400 * KILLS)
     chance, program = random.Random(family), Path(__file__).with_name("killed_run.py")
     command = [sys.executable, str(program), str(tmp_path), family]
     killed = 0

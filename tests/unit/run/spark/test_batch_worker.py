@@ -12,10 +12,9 @@ from plans import planned
 from sessions import session
 
 from windrow.operators.columns.arrow_types import arrow_schema
-from windrow.run.spark import packing
-from windrow.run.spark import query as batch
+from windrow.run.spark import batch_worker, packing
+from windrow.run.spark.batch_worker import batch_runner
 from windrow.run.spark.packing import packer, unpacker
-from windrow.run.spark.query import batch_runner
 from windrow.run.spark.stages import Spread, plan_stage, stateful_nodes
 
 pytestmark = pytest.mark.law
@@ -33,7 +32,7 @@ def drawn(seed: int, rows: int) -> pa.Table:
 @pytest.mark.parametrize("slice_rows", [1, 7, 1000])
 def test_blobs_of_any_size_give_the_answer_of_the_run_in_process(monkeypatch, slice_rows) -> None:
     monkeypatch.setattr(packing, "SLICE_ROWS", slice_rows)
-    monkeypatch.setattr(batch, "STEP_BYTES", 5_000)
+    monkeypatch.setattr(batch_worker, "STEP_BYTES", 5_000)
     tables = [drawn(seed, 400) for seed in (1, 2)]
     w = session(dict(zip("ab", tables, strict=True)), time="ts")
     query = planned(w, JOIN)
