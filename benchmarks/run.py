@@ -297,6 +297,10 @@ QUESTIONS: dict[str, tuple[str, Callable[[Path, int], object]]] = {
         "in process, a table beside its own rows in batches, every family of queries",
         lambda _data, size: tables_and_batches(100_000 // size),
     ),
+    "one-row": (
+        "in process, batches of one row: milliseconds of processor for each",
+        lambda _data, size: shown(child("one_row", "--batches", str(5_000 // size))),
+    ),
     "bestmatch": (
         "a bestmatch join in time, x and y, beside the paper's SQL on DuckDB and on Spark",
         lambda _data, size: best_matches(200_000 // size),
