@@ -60,6 +60,31 @@ def bad_option(connector: str, option: str, value: object, wanted: str) -> BindE
     )
 
 
+def listed_names(connector: str, option: str, given: Any) -> tuple[str, ...]:
+    """The names in a list, each once.
+
+    Args:
+        connector: of which it is an option, for messages.
+        option: its name.
+        given: what was said: Python takes one text for a list of its letters, which nobody means.
+
+    Raises:
+        BindError: it is no list of names.
+
+    Examples:
+        >>> listed_names("postgres", "keys", ["store", "day", "store"])
+        ('store', 'day')
+    """
+    if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
+        return tuple(dict.fromkeys(given))
+    raise BindError(
+        "not-a-list",
+        f"{option} of {connector} is {given!r}",
+        reason="it takes a list of names of columns",
+        hint=f"{option}=[{given!r}]" if isinstance(given, str) else f"for instance  {option}=['k']",
+    )
+
+
 def is_of(value: object, hint: Any) -> bool:
     """Whether a value is of a field's type; True and False are no numbers, a text is no list."""
     origin, inner = get_origin(hint), get_args(hint)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windrow.operators.columns.arrow_types import arrow_schema, arrow_type, conform, instants
+from windrow.operators.columns.arrow_types import arrow_schema, arrow_type, conform_rows, instants
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.expressions.evaluate import Evaluator
@@ -67,9 +67,7 @@ class AnswerRows:
         evaluator = Evaluator()
         try:
             for changes in results:
-                passed = changes
-                for node in self.path.nodes:
-                    passed = evaluator.apply(node, passed)
+                passed = evaluator.apply_all(self.path.nodes, changes)
                 yield from map(self._shown, output.push(passed))
             yield from map(self._shown, output.settle())
         finally:
@@ -78,5 +76,4 @@ class AnswerRows:
     def _shown(self, rows: ChangeBatch) -> pa.RecordBatch:
         if self.is_changelog:
             return shown(rows, self.schema, self.time_type)
-        arrays = [conform(rows.columns.column(own.name), own.type, own.name) for own in self.schema]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return conform_rows(rows.columns, self.schema)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.io.names import listed_names
+from windrow.io.options import listed_names
 from windrow.io.postgres.copy_text import copy_text
 
 YEARS = [

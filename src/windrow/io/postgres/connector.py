@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from windrow.errors import BindError
-from windrow.io.names import listed_names
+from windrow.io.options import listed_names
 from windrow.io.postgres.sink import PostgresSink
 from windrow.io.postgres.table import PostgresTable, relation_of
 from windrow.io.protocol import Connector, Sink, Source

@@ -156,6 +156,16 @@ def conform(array: pa.Array, target: pa.DataType, column: str) -> pa.Array:
         ) from error
 
 
+def conform_rows(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Rows with the columns of a schema, by their names, in its types.
+
+    Raises:
+        DataError: a value does not fit.
+    """
+    arrays = [conform(rows.column(own.name), own.type, own.name) for own in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
 def _conformed(array: pa.Array, target: pa.DataType) -> pa.Array:
     if array.type == target:
         return array

@@ -221,6 +221,12 @@ class Evaluator:
         assert isinstance(node, ProjectRows)
         return self._project(node, batch)
 
+    def apply_all(self, nodes: Sequence[PhysicalNode], batch: ChangeBatch) -> ChangeBatch:
+        """The rows of the batch after one node after the other."""
+        for node in nodes:
+            batch = self.apply(node, batch)
+        return batch
+
     def close(self) -> None:
         """Closes DuckDB; the evaluator can be used again and then opens anew."""
         self._expressions.clear()

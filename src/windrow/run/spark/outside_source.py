@@ -41,7 +41,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 
 from windrow.errors import DataError
 from windrow.io.protocol import Aside, Json, Offsets, Source, Unavailable
-from windrow.operators.columns.arrow_types import arrow_schema, conform, spark_schema
+from windrow.operators.columns.arrow_types import arrow_schema, conform_rows, spark_schema
 from windrow.run.aside import aside_table, open_folder
 from windrow.run.course import PATIENCE_S
 from windrow.run.patience import Patience
@@ -273,11 +273,8 @@ def _read(
         wanted = to_arrow_schema(schema, timezone="UTC")
         try:
             for batch in reading.batches(partition):
-                arrays = [
-                    conform(batch.column(field.name), field.type, field.name) for field in canonical
-                ]
                 # The parts of lists and maps have other names with Spark.
-                yield pa.RecordBatch.from_arrays(arrays, schema=canonical).cast(wanted)
+                yield conform_rows(batch, canonical).cast(wanted)
         finally:
             reading.source.close()
 
@@ -379,11 +376,11 @@ def table_frame(spark: SparkSession, name: str, source: Source) -> DataFrame:
     """All rows of a source as a DataFrame: read here and now, as a table is in process."""
     reading = Reading(source, name)
     canonical = arrow_schema(spark_schema(source.columns()))
-    batches = []
-    for part in _all_ranges(reading):
-        for batch in reading.batches(part):
-            arrays = [conform(batch.column(own.name), own.type, own.name) for own in canonical]
-            batches.append(pa.RecordBatch.from_arrays(arrays, schema=canonical))
+    batches = [
+        conform_rows(batch, canonical)
+        for part in _all_ranges(reading)
+        for batch in reading.batches(part)
+    ]
     source.close()
     return spark.createDataFrame(pa.Table.from_batches(batches, canonical))
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 
-from windrow.operators.columns.arrow_types import arrow_schema, conform
+from windrow.operators.columns.arrow_types import arrow_schema, conform, conform_rows
 from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.operators.columns.chunks import decode, encode
 from windrow.operators.engine.late_rule import in_time
@@ -238,9 +238,7 @@ def to_rows(rows: ChangeBatch, schema: pa.Schema) -> pa.RecordBatch:
         rows = ChangeBatch(rows.columns, rows.times, np.full(len(rows), MAX_TICK), rows.signs)
     if SIGN in schema.names and rows.signs is None:
         rows = ChangeBatch(rows.columns, rows.times, rows.ends, rows.signs_or_insert())
-    whole = rows.to_arrow()
-    arrays = [conform(whole.column(f.name), f.type, f.name) for f in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return conform_rows(rows.to_arrow(), schema)
 
 
 @dataclass(frozen=True)

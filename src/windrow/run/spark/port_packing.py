@@ -27,6 +27,7 @@ from windrow.operators.columns.arrow_types import (
     arrow_schema,
     arrow_type,
     conform,
+    conform_rows,
     spark_schema,
     ticks_of,
 )
@@ -111,8 +112,7 @@ class Packing:
             try:
                 for gathered in gather(reading.batches(part)):
                     whole = gathered[0] if len(gathered) == 1 else pa.concat_batches(gathered)
-                    arrays = [conform(whole.column(f.name), f.type, f.name) for f in columns]
-                    rows = pa.RecordBatch.from_arrays(arrays, schema=columns)
+                    rows = conform_rows(whole, columns)
                     yield self._packed(rows, evaluator, is_streaming=is_streaming)
             finally:
                 evaluator.close()
@@ -143,9 +143,8 @@ class Packing:
 
     def _changes(self, own: PackedPort, data: pa.RecordBatch, evaluator: Evaluator) -> ChangeBatch:
         """The rows of a port; where late ones are kept, with their letters."""
-        found = _along(own.path, scan(own.path.scan, data), evaluator)
-        letter = self.plan.letters[own.port]
-        if letter is None:
+        found = evaluator.apply_all(own.path.nodes, scan(own.path.scan, data))
+        if self.plan.letters[own.port] is None:
             return found
         passing = _passing(own.path, data, evaluator)
         has_letter = np.ones(data.num_rows, np.bool_)
@@ -161,18 +160,13 @@ class Packing:
         return replace(found, columns=columns)
 
 
-def _along(path: RowPath, rows: ChangeBatch, evaluator: Evaluator) -> ChangeBatch:
-    for node in path.nodes:
-        rows = evaluator.apply(node, rows)
-    return rows
-
-
 def _passing(path: RowPath, data: pa.RecordBatch, evaluator: Evaluator) -> NDArray[np.int64]:
     """The places of the rows that come to the end of a path: in place of times, places travel along."""
-    rows = scan(path.scan, data)
+    places = np.arange(data.num_rows)
     if not path.drops_rows:
-        return np.arange(len(rows))
-    return _along(path, ChangeBatch(rows.columns, np.arange(len(rows))), evaluator).times
+        return places
+    rows = ChangeBatch(scan(path.scan, data).columns, places)
+    return evaluator.apply_all(path.nodes, rows).times
 
 
 def _told(
