@@ -28,7 +28,7 @@ from windrow.operators.aggregates.set_operation import SetOperationOp
 from windrow.operators.aggregates.sliding import SlidingOp
 from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.exprs import column

@@ -27,9 +27,9 @@ import windrow
 from windrow.operators.bestmatch.sliding_skyline import SlidingSkylineOp
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Snapshot
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+from windrow.physical.nodes.bestmatch import SlidingSkyline
+from windrow.physical.nodes.scans import ScanStream
+from windrow.physical.nodes.stateless import RangeRows
 from windrow.plan.nodes.bestmatch_join import MINDIST, Dimension
 from windrow.schema import Field, Schema
 

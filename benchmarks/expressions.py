@@ -21,9 +21,8 @@ import pyarrow as pa
 
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.expressions.evaluate import Evaluator
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
+from windrow.physical.nodes.stateless import FilterRows, ProjectRows
 from windrow.plan.exprs import Expr, Named, column
 from windrow.schema import Field, Schema
 

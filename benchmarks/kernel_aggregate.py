@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.exprs import column
 from windrow.plan.nodes.window_aggregate import Aggregate

@@ -24,7 +24,7 @@ from windrow.operators.joins.bew_search import Search
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.join_steps import Predicates, route_from
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema

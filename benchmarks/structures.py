@@ -19,9 +19,14 @@ import time
 
 import numpy as np
 
-from windrow.kernels.structures.runs import filled_store, search_only, update_only, work_of
 from windrow.kernels.structures.store import Numbers, Store
-from windrow.kernels.structures.window import STRUCTURES
+from windrow.kernels.structures.window import (
+    STRUCTURES,
+    filled_store,
+    search_only,
+    update_only,
+    work_of,
+)
 from windrow.physical.structures import USUAL
 
 LEAST = 1_000

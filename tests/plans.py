@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.exprs import Expr, Named, column, quote_duckdb, quote_spark
 from windrow.plan.nodes.base import Equality, Node

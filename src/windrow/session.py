@@ -12,7 +12,7 @@ from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import Hints, Lateness, Said, StreamInfo, of_changes, stream_info
 from windrow.plan.exprs import deep_calls
-from windrow.runners.base import Question, Registered, Run, SessionRunner, Source
+from windrow.runners.base import Question, Registered, Run, SessionRunner
 from windrow.runners.in_process import InProcess
 from windrow.runners.on_spark import OnSpark
 from windrow.schema import OnArrival
@@ -146,7 +146,8 @@ class Session(Generic[Answer]):
             >>> sales = pa.table({"item": ["pen"], "at": [7]})
             >>> Session().stream("sales", sales, time="at", lateness=2)
         """
-        source = self._read(name, data, schema)
+        _check_name(name)
+        source = self._runner.source(name, data, schema)
         info = stream_info(
             name,
             source.columns,
@@ -174,7 +175,8 @@ class Session(Generic[Answer]):
             >>> import pyarrow as pa
             >>> Session().table("favorites", pa.table({"item": ["pen"]}))
         """
-        source = self._read(name, data, is_table=True)
+        _check_name(name)
+        source = self._runner.table(name, data)
         if source.is_streaming:
             raise PlanError(
                 "streaming-table",
@@ -484,14 +486,9 @@ class Session(Generic[Answer]):
         ways = self._runner.ways(self._registered, physical)
         return query, replace(physical, runner=self._runner.kind(streams), ways=ways)
 
-    def _read(
-        self, name: str, data: Any, schema: pa.Schema | None = None, *, is_table: bool = False
-    ) -> Source:
-        """The data as the runner wants it."""
-        if not name:
-            raise BindError(
-                "bad-name", f"{name!r} is no name for a stream", hint="give a text such as 'sales'"
-            )
-        if is_table:
-            return self._runner.table(name, data)
-        return self._runner.source(name, data, schema)
+
+def _check_name(name: str) -> None:
+    if not name:
+        raise BindError(
+            "bad-name", f"{name!r} is no name for a stream", hint="give a text such as 'sales'"
+        )

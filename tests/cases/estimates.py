@@ -9,7 +9,7 @@ from windrow.operators.aggregates.sliding_aggregate import SlidingAggregateOp
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.load_shedding.estimating_aggregate import EstimatingAggregateOp
 from windrow.physical.load_shedding.limits import chance_column, draw_column
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.exprs import column
 from windrow.plan.nodes.window_aggregate import Aggregate

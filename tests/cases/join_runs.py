@@ -23,7 +23,7 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.engine.base import Operator, Snapshot
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -130,6 +131,11 @@ def read_through(
     return joined([taken(source, part) for part in ranges(source, begin, most_rows)])
 
 
+def rows_of(source: Source, partition: str, start: Json, end: Json) -> list[dict[str, Any]]:
+    """The rows between two offsets of a partition."""
+    return [row for batch in source.read(partition, start, end) for row in batch.to_pylist()]
+
+
 def in_order(found: dict[str, list[dict[str, Any]]], key: str = "id") -> list[dict[str, Any]]:
     """All rows, sorted by their number."""
     return sorted((row for part in found.values() for row in part), key=lambda row: row[key])
@@ -200,6 +206,31 @@ class SourceContract:
         assert self.own(whole) == self.shown(self.rows(0, 33))
         for most_rows in self.cuts:
             assert read_through(place.source(), most_rows=most_rows) == whole
+
+    def test_parts_of_a_range_have_its_rows_in_its_order(
+        self, place: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for first in (0, 11, 13):
+            place.put(self.rows(first, {0: 11, 11: 2, 13: 20}[first]))
+        if hasattr(place, "put_poison"):
+            place.put_poison()
+        source = place.source()
+        monkeypatch.setattr(sys.modules[type(source).__module__], "PART_ROWS", 4, raising=False)
+        for most_rows in self.cuts:
+            for since, end in ranges(source, source.start(), most_rows):
+                for name in end:
+                    since_part, end_part = since.get(name), end[name]
+                    if since_part == end_part:
+                        continue
+                    whole = rows_of(source, name, since_part, end_part)
+                    aside = source.take_aside()
+                    parts = through_json(source.parts(name, since_part, end_part))
+                    # In other tasks, and in another order: they know nothing of one another.
+                    readers = {n: place.source() for n in reversed(range(len(parts)))}
+                    found = {n: rows_of(reader, name, *parts[n]) for n, reader in readers.items()}
+                    assert [row for n in sorted(found) for row in found[n]] == whole
+                    kept = [own for n in sorted(readers) for own in readers[n].take_aside()]
+                    assert kept == list(aside)
 
     def test_a_run_goes_on_from_any_offset_in_another_process(self, place: Any) -> None:
         place.put(self.rows(0, 9))

@@ -20,10 +20,12 @@ from windrow.kernels.bestmatch import (
     Index,
     Measures,
     Probes,
+    Sets,
     best_of_runs,
     best_pairs,
+    best_with_sets,
+    intersections,
 )
-from windrow.kernels.match_sets import Sets, best_with_sets, intersections
 
 EXAMPLES = settings(max_examples=share_of(200), deadline=None, derandomize=True)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from twins.aggregate import in_order, spread
 
-from windrow.kernels import distinct_values, extremes, sliding_order, sliding_variance
+from windrow.kernels import distinct_values, extremes, sliding_variance
 from windrow.kernels.exact_sum import double_span
 from windrow.kernels.ordered_values import COMPARED, NODE_CELLS, Texts
 from windrow.kernels.versions import OPENING, Events, versions_of
@@ -81,7 +81,7 @@ def test_least_greatest_and_middle_values_are_those_of_a_sorted_list(versions):
     meta, roots = np.zeros(3, np.int64), np.zeros(1, np.int64)
     nodes = np.zeros((0, NODE_CELLS), np.int64)
     asked = np.ones(4, np.bool_)
-    picked, _ = sliding_order.slide_order(versions, coded, nodes, meta, roots, asked)
+    picked, _ = extremes.slide_order(versions, coded, nodes, meta, roots, asked)
     assert picked.is_whole
     assert not roots.any()
     for version, alive in sampled(versions, values):

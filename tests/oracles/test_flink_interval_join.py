@@ -16,7 +16,7 @@ import windrow
 from windrow.errors import PlanError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.joins.bew_join import BewJoinOp
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Field, Schema

@@ -16,7 +16,7 @@ from twins.snapshot_join import Change
 from windrow.errors import DataError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.joins.alive_rows import AliveRows
-from windrow.operators.joins.snapshot_matches import by_end
+from windrow.operators.joins.snapshot_join import by_end
 from windrow.schema import MAX_TICK
 
 EXAMPLES = settings(max_examples=share_of(300), deadline=None, derandomize=True)

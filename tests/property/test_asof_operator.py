@@ -23,7 +23,7 @@ from windrow.operators.engine.driver import OperatorDriver
 from windrow.operators.joins.asof import AsofSweepOp
 from windrow.physical.nodes.asof_sweep import AsofSweep
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.plan.nodes.asof_join import AsofMatch
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

@@ -26,8 +26,7 @@ from sessions import session
 import windrow
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.joins.bew_join import BewJoinOp
-from windrow.operators.joins.tuple_at_a_time import lane_rows as lanes
-from windrow.operators.joins.tuple_at_a_time import results
+from windrow.operators.joins.tuple_at_a_time import lanes, results
 from windrow.operators.joins.tuple_at_a_time.arrival_join import ArrivalJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.time_join import TimeJoin

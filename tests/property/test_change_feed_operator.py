@@ -19,8 +19,8 @@ from windrow.errors import DataError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.feeds import change_feed
 from windrow.operators.feeds.change_feed import ResolveChangesOp
-from windrow.physical.nodes.resolve_changes import ResolveChanges
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.feeds import ResolveChanges
+from windrow.physical.nodes.scans import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
 pytestmark = pytest.mark.law

@@ -27,7 +27,7 @@ from windrow.operators.joins import count_join as operator_module
 from windrow.operators.joins.count_join import CountJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.count_join import CountJoin
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.plan.windows import Bound, CountWindows, OwnWindow, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

@@ -18,9 +18,8 @@ from twins.count_windows import value_key
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.feeds import count_windows as numbered_rows
 from windrow.operators.feeds.count_windows import NewestChangesOp
-from windrow.physical.nodes.count_rows import CountRows
-from windrow.physical.nodes.resolve_changes import ResolveChanges
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.feeds import CountRows, ResolveChanges
+from windrow.physical.nodes.scans import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
 pytestmark = pytest.mark.law

@@ -25,8 +25,8 @@ from windrow.operators.joins.outer_join import OuterJoinOp
 from windrow.operators.routing.partition import own_rows, route
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.outer_join import OuterJoin
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
+from windrow.physical.nodes.stateless import RangeRows
 from windrow.physical.partitioning.buckets import Slices
 from windrow.plan.exprs import Expr
 from windrow.plan.windows import Bound, WindowGraph

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sessions import session
 
 from windrow.operators.expressions.evaluate import DuckdbTypes
-from windrow.optimize.cost.kernels import KERNELS, KernelCost
+from windrow.optimize.cost.structures import KERNELS, KernelCost
 from windrow.optimize.planner import optimize
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options

@@ -21,7 +21,7 @@ from windrow.operators.aggregates.range_aggregate import RangeAggregateOp
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.range_aggregate import RangeAggregate
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.plan.exprs import column
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.feeds import count_windows as numbered_rows
 from windrow.operators.feeds.count_windows import CountRowsOp
-from windrow.physical.nodes.count_rows import CountRows
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.feeds import CountRows
+from windrow.physical.nodes.scans import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
 pytestmark = pytest.mark.law

@@ -17,7 +17,7 @@ from twins.set_operation import NEVER, Row, answer_at, changelog
 from windrow.operators.aggregates import sliding
 from windrow.operators.aggregates.set_operation import OPERATIONS, SetOperationOp
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.set_op import SetOp
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

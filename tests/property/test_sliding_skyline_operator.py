@@ -19,9 +19,9 @@ from windrow.operators.bestmatch import dominance as rival_pairs
 from windrow.operators.bestmatch import sliding_skyline
 from windrow.operators.bestmatch.sliding_skyline import SlidingSkylineOp, ever_best
 from windrow.operators.columns.changes import ChangeBatch, concat
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+from windrow.physical.nodes.bestmatch import SlidingSkyline
+from windrow.physical.nodes.scans import ScanStream
+from windrow.physical.nodes.stateless import RangeRows
 from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, Dimension
 from windrow.schema import MAX_TICK, Field, Schema
 

@@ -24,14 +24,11 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
 from windrow.operators.engine.base import Operator, Snapshot
 from windrow.operators.engine.driver import build
-from windrow.operators.joins import expiring_join
-from windrow.operators.joins.expiring_join import ExpiringJoinOp
-from windrow.operators.joins.snapshot_join import SnapshotJoinOp
+from windrow.operators.joins.snapshot_join import ExpiringJoinOp, SnapshotJoinOp
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.expiring_join import ExpiringJoin
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.snapshot_join import SnapshotJoin
+from windrow.physical.nodes.scans import ScanStream
+from windrow.physical.nodes.snapshot_join import ExpiringJoin, SnapshotJoin
+from windrow.physical.nodes.stateless import RangeRows
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 
@@ -241,7 +238,7 @@ def test_at_every_instant_it_is_the_join_of_what_is_alive(expires: bool, drawn_c
     case, random = drawn_case
     case = replace(case, node=ExpiringJoin(**case.node.common()) if expires else case.node)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expiring_join.ExpiringJoinOp, "step_rows", random.choice([2, 100]))
+        patch.setattr(ExpiringJoinOp, "step_rows", random.choice([2, 100]))
         results = run(case, random, resumes=bool(random.randrange(2)))
     for instant in instants(case.inputs, LAST):
         snapshot = [alive(changes, instant) for changes in case.inputs]

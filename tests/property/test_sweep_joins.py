@@ -21,8 +21,7 @@ from hypothesis import given, settings
 
 from windrow.operators.engine.base import Operator
 from windrow.operators.joins.bew_join import BewJoinOp
-from windrow.operators.joins.tuple_at_a_time import lane_rows as lanes
-from windrow.operators.joins.tuple_at_a_time import results
+from windrow.operators.joins.tuple_at_a_time import lanes, results
 from windrow.operators.joins.tuple_at_a_time.arrival_join import ArrivalJoinOp
 from windrow.operators.joins.tuple_at_a_time.sweep_join import SweepJoinOp
 from windrow.schema import MAX_TICK, MIN_TICK

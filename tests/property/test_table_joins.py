@@ -23,9 +23,8 @@ from twins.table_join import Row, same, table_join
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.expressions.evaluate import Evaluator
 from windrow.operators.joins import table_join as operator
-from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.scan_table import ScanTable
-from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.scans import ScanStream, ScanTable
+from windrow.physical.nodes.stateless import TableJoinRows
 from windrow.plan.exprs import Expr, column
 from windrow.plan.nodes.table_join import TableKey
 from windrow.schema import Field, Schema

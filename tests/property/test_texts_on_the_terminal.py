@@ -20,12 +20,11 @@ from twins.visible_text import visible_text
 from typer.testing import CliRunner
 
 import windrow
-from windrow.cli.failures import reported
+from windrow.cli.errors import reported
 from windrow.cli.main import app
 from windrow.errors import PlanError
 from windrow.run.progress import LiveLine, Progress
-from windrow.run.readable import readable
-from windrow.run.terminal import Terminal, visible, visible_line
+from windrow.run.terminal import Terminal, readable, visible, visible_line
 
 HOSTILE = (
     "[error]", "[/bold]", "[/]", "[bold red]", "[link=x]", "\\[", ":x:", ":warning:", "\x1b[31m",

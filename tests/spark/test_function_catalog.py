@@ -13,7 +13,7 @@ from windrow.errors import BindError, UnsupportedError
 from windrow.plan.exprs import Expr
 from windrow.run.spark.frames import SparkTypes
 from windrow.schema import Field, Schema
-from windrow.sql.grammar.function_catalog import DUCKDB, PLAIN_IN_SPARK, SPARK
+from windrow.sql.grammar.functions import DUCKDB, PLAIN_IN_SPARK, SPARK
 
 pytestmark = pytest.mark.spark
 

@@ -10,7 +10,7 @@ from plans import planned
 from pyspark.errors import PySparkException
 from spark_runs import SingleRun, Streams, closed, draw
 
-from windrow.physical.nodes.filter_rows import FilterRows
+from windrow.physical.nodes.stateless import FilterRows
 from windrow.physical.nodes.time_join import TimeJoin
 
 MIXED = """

@@ -11,7 +11,7 @@ import pytest
 from bags import bag
 from spark_runs import SingleRun, Streams, closed, draw, table
 
-from windrow.run.spark.bucket_labels import labels, murmur3
+from windrow.run.spark.stages import labels, murmur3
 
 pytestmark = pytest.mark.partitions(2)
 

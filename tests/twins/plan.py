@@ -13,8 +13,8 @@ import duckdb
 from windrow.plan.exprs import quote_duckdb
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.project import Project
-from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.scan import Scan
 from windrow.plan.nodes.window_aggregate import WindowAggregate
 from windrow.plan.nodes.window_join import WindowJoin

@@ -13,7 +13,7 @@ from cases.in_process import session_of
 from sessions import session
 
 from windrow.optimize import planner as optimizer
-from windrow.optimize.rules.filters import push_filters
+from windrow.optimize.rules import push_filters
 
 ROWS = {
     "l": {"ts": [1, 5], "id": [1, 2], "x": [1.0, 7.0]},

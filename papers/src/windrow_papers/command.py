@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from windrow.cli.failures import reported
-from windrow.cli.usage import Commands
+from windrow.cli.errors import reported
+from windrow.cli.main import Commands
 from windrow.run.terminal import Terminal, telling
 
 app = typer.Typer(

@@ -25,7 +25,7 @@ from windrow.cli.cost import (
     Node,
     calibrated,
 )
-from windrow.cli.failures import reported
+from windrow.cli.errors import reported
 from windrow.optimize.cost.structures import CostError, Sizes, Weights
 from windrow.run.terminal import Terminal
 from windrow_papers.cost.combinations import PAPER, Cost, Workload, every_cost

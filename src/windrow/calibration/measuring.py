@@ -22,9 +22,14 @@ from typing import Protocol
 
 import numpy as np
 
-from windrow.kernels.structures.runs import filled_store, search_only, update_only, work_of
 from windrow.kernels.structures.store import Numbers, Store
-from windrow.kernels.structures.window import STRUCTURES
+from windrow.kernels.structures.window import (
+    STRUCTURES,
+    filled_store,
+    search_only,
+    update_only,
+    work_of,
+)
 from windrow.optimize.cost.structures import (
     INSERT_AND_REMOVE,
     Sizes,

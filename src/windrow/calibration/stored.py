@@ -56,7 +56,7 @@ def conditions(sizes: Sizes) -> dict[str, object]:
         "python": platform.python_version(),
         "numpy": version("numpy"),
         "numba": version("numba"),
-        "kernels": digest_of(KERNELS / "structures" / "runs.py"),
+        "kernels": digest_of(KERNELS / "structures" / "window.py"),
         "bucket size": sizes.bucket,
         "node size": sizes.node,
     }

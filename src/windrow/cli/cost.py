@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from windrow.cli.failures import reported
+from windrow.cli.errors import reported
 from windrow.extend import COMMANDS
 from windrow.optimize.cost.structures import Sizes, Structure, Weights
 from windrow.run.terminal import Terminal, telling

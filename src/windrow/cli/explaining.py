@@ -11,8 +11,8 @@ import pyarrow as pa
 import windrow
 from windrow.cli.errors import JobError
 from windrow.cli.files import schema_of
-from windrow.cli.functions import register_functions
-from windrow.cli.job import Source, Table, load_job, schema_of_text
+from windrow.cli.job import Source, Table, register_functions
+from windrow.cli.job_file import load_job, schema_of_text
 from windrow.operators.columns.arrow_types import arrow_schema
 
 _STREAM = re.compile(

@@ -99,7 +99,8 @@ def read_batches(source: Source | Table) -> pa.RecordBatchReader:
                 check_columns_there(source, file)
                 for batch in _dataset(source, [file]).to_batches(batch_size=BATCH_ROWS):
                     if batch.num_rows:
-                        yield _conform(batch, schema)
+                        columns = [conformed(batch.column(f.name), f.type) for f in schema]
+                        yield pa.RecordBatch.from_arrays(columns, schema=schema)
             except (pa.ArrowException, KeyError, OSError, ValueError) as error:
                 if EMPTY.search(str(error)):
                     continue  # compressed, it has bytes, and no row
@@ -145,12 +146,6 @@ def _dataset(source: Source | Table, files: list[str]) -> ds.Dataset:
         return ds.dataset(files, format=source.format, schema=pa.schema(fields))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise JobError.unreadable(source.title, files[0], first_line(error)) from error
-
-
-def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of the schema, in its order and types."""
-    columns = [conformed(batch.column(field.name), field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 @dataclass(frozen=True)

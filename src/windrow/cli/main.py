@@ -4,23 +4,90 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from typer.core import TyperGroup
 
 from windrow.cli.cost import cost
 from windrow.cli.entry import main
-from windrow.cli.failures import reported
+from windrow.cli.errors import reported
 from windrow.cli.stopping import Sigterm
-from windrow.cli.usage import AllCommands
-from windrow.run.terminal import Terminal
+from windrow.errors import WindrowError
+from windrow.extend import COMMANDS
+from windrow.registry import load
+from windrow.run.terminal import Terminal, visible_line
 
 if TYPE_CHECKING:
     from windrow.session import ProgressStyle
+
+
+_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+"""What every mistake of a command line is; typer brings it under no name of its own."""
+
+REPLACEABLE = "cost"
+
+
+class Commands(TyperGroup):
+    """Commands whose messages show what was written as it was: they are printed by typer."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """Reads the words before the command."""
+        try:
+            return super().make_context(*args, **more)
+        except _UsageError as error:
+            raise _shown(error) from None
+
+    def invoke(self, ctx: Any) -> Any:
+        """Reads the rest, and does what it says."""
+        try:
+            return super().invoke(ctx)
+        except _UsageError as error:
+            raise _shown(error) from None
+
+
+class AllCommands(Commands):
+    """Windrow's own commands, and those that other packages have added.
+
+    The latter are loaded when a command is asked for that is none of ours, or when all are. Of `cost`
+    ours measures this machine; another, which does so as well, takes its place.
+    """
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; None for none."""
+        if cmd_name == REPLACEABLE:
+            with suppress(WindrowError):  # ours says it where it is asked for what it has not
+                self._add_others()
+        elif cmd_name not in self.commands:
+            with reported(Terminal(stderr=True), debug=False):
+                self._add_others()
+                COMMANDS.check_installed(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands."""
+        with reported(Terminal(stderr=True), debug=False):
+            self._add_others()
+        return super().list_commands(ctx)
+
+    def _add_others(self) -> None:
+        for name, place in COMMANDS.items():
+            if name not in self.commands or name == REPLACEABLE:
+                app = load(place)
+                command = typer.main.get_group(app) if isinstance(app, typer.Typer) else app
+                command.name = name
+                self.add_command(command)
+
+
+def _shown(error: Any) -> Any:
+    error.message = visible_line(str(error.message))
+    return error
+
 
 __all__ = ["app", "main"]
 
@@ -75,7 +142,8 @@ def run(
     """Run a job file: its streams, its query, its sink. Ctrl-C and SIGTERM end it between two epochs."""
     stderr = Terminal(stderr=True)
     with reported(stderr, debug=debug), Sigterm() as sigterm:
-        from windrow.cli.job import check_runnable, load_job
+        from windrow.cli.job import check_runnable
+        from windrow.cli.job_file import load_job
         from windrow.cli.notes import Notes
 
         loaded = load_job(job)

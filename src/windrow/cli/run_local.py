@@ -16,8 +16,7 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.files import found_at, read_batches
-from windrow.cli.functions import register_functions
-from windrow.cli.job import Job, Sink, Source
+from windrow.cli.job import Job, Sink, Source, register_functions
 from windrow.cli.notes import Notes
 from windrow.cli.sinks import FolderSink, TerminalSink, foreign, write_recall
 from windrow.cli.stopping import Sigterm

@@ -26,8 +26,7 @@ from windrow.cli.files import (
     schema_of,
     streamed,
 )
-from windrow.cli.functions import register_functions
-from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table, is_here
+from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table, is_here, register_functions
 from windrow.cli.notes import Notes
 from windrow.cli.run_local import wait_for
 from windrow.cli.sinks import (
@@ -46,8 +45,7 @@ from windrow.errors import PlanError, ResourceError
 from windrow.plan.exprs import quote_spark
 from windrow.run.course import EPOCH_S
 from windrow.run.progress import Progress, Renderer, renderer
-from windrow.run.readable import readable
-from windrow.run.terminal import Terminal
+from windrow.run.terminal import Terminal, readable
 
 if TYPE_CHECKING:
     from windrow.io.protocol import Connector

@@ -46,8 +46,7 @@ from windrow.cli.errors import JobError
 from windrow.cli.job import Sink
 from windrow.io.json_lines import json_lines
 from windrow.run.progress import Recall
-from windrow.run.readable import readable
-from windrow.run.terminal import Terminal
+from windrow.run.terminal import Terminal, readable
 
 MOST_ROWS_SHOWN = 20
 

@@ -22,11 +22,7 @@ class EndedEarly(BaseException):
 
 
 class Sigterm:
-    """Takes the signal from here on until the end of the block.
-
-    Attributes:
-        is_asked: whether it has come.
-    """
+    """Takes the signal from here on until the end of the block; `is_asked` says whether it has come."""
 
     def __init__(self) -> None:
         self.is_asked = threading.Event()

@@ -35,8 +35,7 @@ from windrow.demo.questions import (
 )
 from windrow.errors import InternalError
 from windrow.run.progress import Progress, Renderer
-from windrow.run.readable import readable
-from windrow.run.terminal import Terminal
+from windrow.run.terminal import Terminal, readable
 
 if TYPE_CHECKING:
     from windrow.run.spark.launch import Spark

@@ -27,6 +27,10 @@ BATCH_ROWS = 131_072
 """Rows of a Parquet file that are decoded at a time."""
 
 
+ROW_BYTES = 64
+"""What a row of text is taken to have, where nobody has looked."""
+
+
 @dataclass(frozen=True)
 class DataFile:
     """A file to read.
@@ -177,7 +181,7 @@ class TextFiles(Format):
     def cut(self, file: DataFile, start: int, most_rows: int, most_bytes: int) -> tuple[int, int]:
         """Where a row ends; at the end of a file, whether a line ends there or not."""
         if self._is_whole(file):
-            return 1, max(1, min(most_rows, file.size // 64))
+            return 1, max(1, min(most_rows, file.size // ROW_BYTES))
         wanted = LEAST_BLOCK_BYTES
         start = max(start, file.header)
         header = int(start == 0 and self._rows.has_header)

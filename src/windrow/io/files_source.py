@@ -7,7 +7,7 @@ the same whatever has come since:
      "files": [["a.csv", 900, 17.., 400, 900, 900],   what range 7 reads: name, size, time, from, to, length
                ["b.csv", 500, 18.., 0, 120, 500]],
      "recent": [["a.csv", 900, 17..], ..],          the files read last, to see that none has changed
-     "below": {"files": "Fx2..", "series": {}}}     and those before: `files_read`
+     "below": {"files": "Fx2..", "series": {}}}     and those before: `FilesRead`
 
 A file that was read, or partly, must stay as it is. In the folder of a files sink the parts of committed
 epochs are read, in the order of their commits, and nothing else.
@@ -15,9 +15,12 @@ epochs are read, in the order of their commits, and nothing else.
 
 from __future__ import annotations
 
+import base64
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
+from hashlib import blake2b
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -25,15 +28,15 @@ import pyarrow as pa
 from windrow.errors import DataError, InternalError
 from windrow.io.data_files import changed, first_line, unreadable
 from windrow.io.ddl import parse_ddl
-from windrow.io.file_formats import DataFile
+from windrow.io.file_formats import ROW_BYTES, DataFile
 from windrow.io.file_listing import Listing
 from windrow.io.file_systems import located, on_files
-from windrow.io.files_read import NOTHING, FilesRead
-from windrow.io.protocol import FEW_ROWS, Aside, Json, Offsets, Source
+from windrow.io.protocol import FEW_ROWS, PART_ROWS, Aside, Json, Offsets, Source
 from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
 
 if TYPE_CHECKING:
     from windrow.io.files import Files
+
 
 MOST_RECENT = 500
 """Files that an offset tells of."""
@@ -43,6 +46,9 @@ LONGEST_PAUSE_S = 0.2
 
 MOST_MOVES = 5
 """So often in a row a file may be elsewhere when it is opened: put in place, or merged with others."""
+
+_HASH_BYTES = 6
+NOTHING: Mapping[str, Json] = {"files": "", "series": {}}
 
 _ALL = "0"
 _NOTHING: dict[str, Any] = {"number": 0, "files": [], "recent": [], "below": NOTHING}
@@ -108,6 +114,24 @@ class FilesSource(Source):
             return since
         return {_ALL: self._reached(before, files)}
 
+    def parts(
+        self,
+        partition: str,  # noqa: ARG002
+        start: Json | None,
+        end: Json,
+    ) -> Sequence[tuple[Json | None, Json]]:
+        """Parquet is cut at rows; of text nobody knows where they end, and its files are told apart."""
+        found: list[list[Json]] = []
+        room = 0
+        for piece, rows in (piece for file in end["files"] for piece in self._pieces(file)):
+            if not found or rows > room:
+                found.append([])
+                room = PART_ROWS
+            found[-1].append(piece)
+            room -= rows
+        before = None if start is None else {"number": start["number"]}
+        return [(before, {"number": end["number"], "files": own}) for own in found]
+
     def read(self, partition: str, start: Json | None, end: Json) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         """What the end says."""
         if (start or _NOTHING)["number"] + 1 != end["number"]:
@@ -138,6 +162,16 @@ class FilesSource(Source):
     def close(self) -> None:
         """Closes files, and forgets what is held of them."""
         self._formats.close()
+
+    def _pieces(self, file: Json) -> Iterator[tuple[Json, int]]:
+        """What is read of a file in pieces that one task may read each, and about how many rows they have."""
+        name, size, time_ns, first, last, length = file
+        if self._about.format != "parquet":
+            yield file, size * (last - first) // max(1, length) // ROW_BYTES
+            return
+        count = max(1, round((last - first) / PART_ROWS))
+        for begun, ended in pairwise(first + (last - first) * n // count for n in range(count + 1)):
+            yield [name, size, time_ns, begun, ended, length], ended - begun
 
     def _found_columns(self) -> pa.Schema:
         if self._about.schema is not None:
@@ -261,3 +295,62 @@ def _gone(path: str) -> DataError:
         reason="what was read and is not in a checkpoint yet may have to be read again",
         hint="put it back; remove files some time after they were read",
     )
+
+
+class FilesRead:
+    """Files that were read long ago: what an offset keeps of them, so that a new one is told from them.
+
+        {"files": "Fx2..", "series": {"1f0c2a9b": "part-0000000007-00000-1f0c2a9b.csv"}}
+
+    Of each file that is still there, eight letters: a hash of 48 bits of its name. Those that were
+    removed are forgotten, so this grows with the folder, which has to be looked through anyway. The
+    parts of a run in the folder of a files sink come in the order of their names and are never removed
+    from its log: of all of them, the last says enough.
+
+    Args:
+        told: of an offset.
+
+    Examples:
+        >>> read = FilesRead(NOTHING)
+        >>> read.add("a.csv")
+        >>> again = FilesRead(read.told())
+        >>> again.has("a.csv"), again.has("b.csv")
+        (True, False)
+    """
+
+    def __init__(self, told: Json) -> None:
+        hashes = base64.b64decode(told["files"])
+        begins = range(0, len(hashes), _HASH_BYTES)
+        self._hashes = {hashes[at : at + _HASH_BYTES]: None for at in begins}
+        self._series: dict[str, str] = dict(told["series"])
+        self._hashed: dict[str, bytes] = {}
+
+    def has(self, name: str, series: str | None = None) -> bool:
+        """Whether a file was read."""
+        if series is not None:
+            return name <= self._series.get(series, "")
+        return bool(self._hashes) and self._hash(name) in self._hashes
+
+    def add(self, name: str, series: str | None = None) -> None:
+        """A file was read, of a run's those before it too."""
+        if series is not None:
+            self._series[series] = max(name, self._series.get(series, ""))
+        else:
+            self._hashes[self._hash(name)] = None
+
+    def keep(self, there: Iterable[str]) -> None:
+        """Forgets the files that are not there."""
+        if self._hashes:
+            found = set(map(self._hash, there))
+            if not found.issuperset(self._hashes):
+                self._hashes = {own: None for own in self._hashes if own in found}
+
+    def told(self) -> Json:
+        """What an offset keeps."""
+        hashes = base64.b64encode(b"".join(self._hashes))
+        return {"files": hashes.decode(), "series": dict(self._series)}
+
+    def _hash(self, name: str) -> bytes:
+        if name not in self._hashed:
+            self._hashed[name] = blake2b(name.encode(), digest_size=_HASH_BYTES).digest()
+        return self._hashed[name]

@@ -239,7 +239,7 @@ def _has_intervals(arrow: pa.DataType) -> bool:
 def _decoder(about: Kafka) -> Decoder:
     """What reads the values of a topic."""
     if about.format == "raw":
-        from windrow.io.formats.raw_values import RawValues  # noqa: PLC0415
+        from windrow.io.formats.decoded import RawValues  # noqa: PLC0415
 
         return RawValues()
     if about.format == "avro":

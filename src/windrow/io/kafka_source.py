@@ -22,7 +22,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ from windrow.io.kafka_client import (
     confluent_kafka,
 )
 from windrow.io.kafka_rows import Fetched, MessageRows, together
-from windrow.io.protocol import FEW_ROWS, Aside, Json, Offsets, Source
+from windrow.io.protocol import FEW_ROWS, PART_ROWS, Aside, Json, Offsets, Source
 
 if TYPE_CHECKING:
     from windrow.io.kafka import Kafka
@@ -130,6 +130,18 @@ class KafkaSource(Source):
                     str(own): end for own, end in ends.items() if end > _number(since.get(str(own)))
                 },
             }
+
+    def parts(
+        self,
+        partition: str,  # noqa: ARG002
+        start: Json | None,
+        end: Json,
+    ) -> Sequence[tuple[Json | None, Json]]:
+        """Cut at offsets; what lies before the first that is known stays whole."""
+        if start is None:
+            return [(start, end)]
+        count = max(1, round((end - start) / PART_ROWS))
+        return list(pairwise(start + (end - start) * n // count for n in range(count + 1)))
 
     def read(self, partition: str, start: Json | None, end: Json) -> Iterator[pa.RecordBatch]:
         """The rows of messages between two offsets."""

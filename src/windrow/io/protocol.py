@@ -50,6 +50,9 @@ NO_EPOCH = -1
 FEW_ROWS = 131_072
 """Rows that are read of a source at a time, where nobody says otherwise: some megabytes."""
 
+PART_ROWS = 131_072
+"""Rows of a range that are worth a task of their own."""
+
 
 class Unavailable(ResourceError):
     """What is outside does not answer now, and may later; whoever runs it acts, if nothing changes."""
@@ -97,6 +100,19 @@ class Source(ABC):
     @abstractmethod
     def read(self, partition: str, start: Json | None, end: Json) -> Iterator[pa.RecordBatch]:
         """The rows of a partition between two offsets; None is its beginning."""
+
+    def parts(
+        self,
+        partition: str,  # noqa: ARG002
+        start: Json | None,
+        end: Json,
+    ) -> Sequence[tuple[Json | None, Json]]:
+        """A range as ranges that lie behind one another, which tasks may read side by side.
+
+        The same ones whenever it is asked, on whatever machine: of about `PART_ROWS` rows each where a
+        range can be cut without reading it.
+        """
+        return [(start, end)]
 
     def only(self, columns: Set[str]) -> Source:  # noqa: ARG002
         """The same rows, by the same offsets, with no other columns than these where that saves reading.

@@ -27,15 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.bew_hash import ROW, START_SHIFT, TIME, WORD, Buckets, first_from, tag
-from windrow.kernels.bew_period import (
-    AT,
-    FILLED,
-    LOOKUPS,
-    PROBE,
-    TOUCHED,
-    Found,
-    Progress,
-)
+from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, Found, Progress
 from windrow.kernels.bew_scan import Queue, Wanted
 from windrow.kernels.jit import kernel, lean_kernel_part
 

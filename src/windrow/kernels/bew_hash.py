@@ -4,7 +4,7 @@
     entries  [ k3 k9 | m1 j4 m4  | p7   | ... ]      word, time, row; keys may share a bucket,
                                                      times ascend within it
 
-Words must be mixed (`key_words.mixed_words`), for a word's top bits are its bucket. So buckets of
+Words must be mixed (`keys.mixed_words`), for a word's top bits are its bucket. So buckets of
 a large index refine those of a small one, and probes that come in the order of their own index
 walk any other front to back.
 
@@ -24,16 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.bew_period import (
-    AT,
-    FILLED,
-    LOOKUPS,
-    PROBE,
-    TOUCHED,
-    Found,
-    Probes,
-    Progress,
-)
+from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, Found, Probes, Progress
 from windrow.kernels.jit import kernel
 
 ROWS_PER_BUCKET_BITS = 2

@@ -19,16 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.bew_period import (
-    AT,
-    FILLED,
-    LOOKUPS,
-    PROBE,
-    TOUCHED,
-    Found,
-    Probes,
-    Progress,
-)
+from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, Found, Probes, Progress
 from windrow.kernels.jit import kernel
 
 Numbers = NDArray[np.int64]

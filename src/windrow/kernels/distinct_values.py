@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.jit import kernel, lean_kernel
-from windrow.kernels.key_words import mixed
+from windrow.kernels.keys import mixed
 from windrow.kernels.versions import Versions
 
 SLOT, WORD, COPIES = 0, 1, 2

@@ -24,19 +24,17 @@ from windrow.optimize.choose.scheduling import scheduled
 from windrow.optimize.cost.statistics import ASSUMED_KEYS, PlanStatistics
 from windrow.optimize.load_shedding.plan import with_shedding
 from windrow.optimize.options import check_updates, with_hints
-from windrow.optimize.rules.columns import (
+from windrow.optimize.rules import (
+    absorb_filters,
     compute_below_aggregate,
     filter_keys_of_one_input,
-    prune_columns,
-)
-from windrow.optimize.rules.filters import (
-    absorb_filters,
     merge_filters,
+    prune_columns,
+    push_distinct,
     push_filters,
     push_own_conditions,
     push_table_join_below_join,
 )
-from windrow.optimize.rules.push_distinct import push_distinct
 from windrow.physical.algorithms import ALGORITHMS, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
@@ -213,13 +211,7 @@ def _join(node: PhysicalNode) -> MultiJoin:
 
 @dataclass(frozen=True, kw_only=True)
 class InputStatistics(PlanStatistics):
-    """The numbers of the inputs of a join in one bucket.
-
-    Attributes:
-        join: the join.
-        partitioning: how rows find their buckets.
-        seen: what the bucket shows.
-    """
+    """The numbers of the inputs of a join in one bucket, which shows what is `seen`."""
 
     join: MultiJoin
     partitioning: Partitioning

@@ -90,9 +90,6 @@ FLAG = Kind("True or False", lambda value: isinstance(value, bool), "True")
 def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Has a call refuse arguments that are not of their kind, before it does anything.
 
-    Args:
-        **kinds: what each argument may be, by its name; one that is not given is not looked at.
-
     Raises:
         BindError: an argument is of another kind.
     """
@@ -102,10 +99,7 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(call)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            given = parameters.bind(*args, **kwargs).arguments
-            for name, kind in kinds.items():
-                if name in given and not kind.accepts(given[name]):
-                    raise _other_kind(call.__name__, name, given[name], kind)
+            check_kinds(call.__name__, parameters.bind(*args, **kwargs).arguments, **kinds)
             return call(*args, **kwargs)
 
         return checked
@@ -113,23 +107,21 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return checking
 
 
-def check_kinds(call: str, given: Mapping[str, object], **kinds: Kind) -> None:
-    """Refuses what is not of its kind, for a call that `takes` does not stand above.
+def check_kinds(call: str, given: Mapping[str, object], /, **kinds: Kind) -> None:
+    """Refuses what is given and not of its kind, as `takes` does for the call that it stands above.
 
     Raises:
         BindError: an argument is of another kind.
     """
     for name, kind in kinds.items():
-        if not kind.accepts(given[name]):
-            raise _other_kind(call, name, given[name], kind)
-
-
-def _other_kind(call: str, argument: str, value: object, kind: Kind) -> BindError:
-    known = value is None or isinstance(value, str | int | float)
-    shown = repr(value) if known else f"a value of type {type(value).__name__}"
-    owner = "Session" if call == "__init__" else call
-    return BindError(
-        "bad-argument",
-        f"the argument {argument} of {owner}(..) must be {kind.name}, not {shown}",
-        hint=f"for instance  {argument}={kind.example}",
-    )
+        if name not in given or kind.accepts(given[name]):
+            continue
+        value = given[name]
+        known = value is None or isinstance(value, str | int | float)
+        shown = repr(value) if known else f"a value of type {type(value).__name__}"
+        owner = "Session" if call == "__init__" else call
+        raise BindError(
+            "bad-argument",
+            f"the argument {name} of {owner}(..) must be {kind.name}, not {shown}",
+            hint=f"for instance  {name}={kind.example}",
+        )

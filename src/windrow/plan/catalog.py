@@ -317,16 +317,7 @@ def stream_info(
     is_bounded: bool = False,
     hints: Hints = NO_HINTS,
 ) -> StreamInfo:
-    """A stream for the catalog.
-
-    Args:
-        name: what queries call it.
-        schema: the columns of its data.
-        time: the event-time column, or that time is given on arrival; None for no time.
-        said: what it promises of its disorder, as the user gave it.
-        is_streaming: whether it is endless.
-        is_bounded: whether all of it is there when a query begins.
-        hints: its rate and the different values of its columns, as the user gave them.
+    """A stream for the catalog, from what the user gave; `schema` are the columns of its data.
 
     Raises:
         BindError: the time column, a promise or a hint cannot be used.

@@ -212,6 +212,10 @@ _DUCKDB = re.compile(r"""[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|(?P<name>"(?:[^
 
 def rename(expr: Expr, new_names: Mapping[str, str]) -> Expr:
     """The expression over other column names; `text` stays as the user wrote it."""
+
+    def new(name: str) -> str:
+        return new_names.get(name, name)
+
     calls = tuple(
         replace(call, arguments=tuple(rename(argument, new_names) for argument in call.arguments))
         for call in expr.calls
@@ -223,24 +227,18 @@ def rename(expr: Expr, new_names: Mapping[str, str]) -> Expr:
         expr,
         spark=_substitute(_SPARK, expr.spark, spark),
         duckdb=_substitute(_DUCKDB, expr.duckdb, duckdb),
-        columns=tuple(dict.fromkeys(new_names.get(name, name) for name in expr.columns)),
+        columns=tuple(dict.fromkeys(map(new, expr.columns))),
         calls=calls,
-        comparisons=tuple(_renamed(comparison, new_names) for comparison in expr.comparisons),
-        bands=tuple(_renamed_band(band, new_names) for band in expr.bands),
+        comparisons=tuple(
+            replace(
+                own,
+                left=replace(own.left, column=new(own.left.column)),
+                right=replace(own.right, column=new(own.right.column)),
+            )
+            for own in expr.comparisons
+        ),
+        bands=tuple(replace(b, left=new(b.left), right=new(b.right)) for b in expr.bands),
     )
-
-
-def _renamed(comparison: Comparison, new_names: Mapping[str, str]) -> Comparison:
-    left, right = (
-        replace(side, column=new_names.get(side.column, side.column))
-        for side in (comparison.left, comparison.right)
-    )
-    return replace(comparison, left=left, right=right)
-
-
-def _renamed_band(band: Band, new_names: Mapping[str, str]) -> Band:
-    left, right = (new_names.get(name, name) for name in (band.left, band.right))
-    return replace(band, left=left, right=right)
 
 
 def _substitute(tokens: re.Pattern[str], text: str, quoted: Mapping[str, str]) -> str:

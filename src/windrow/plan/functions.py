@@ -23,10 +23,8 @@ class UserFunction:
         arguments: the Spark types of its arguments; None where each call says them.
         returns: the Spark type of its result.
         is_vectorized: whether the body works on whole arrays.
-        is_partial_order: whether it compares pairs of a bestmatch join: its arguments are the
-            values of a pair, then those of another, and it gives a number above 0 where the first
-            is better, 0 where both are as good, one below 0 where the first is worse, and NULL
-            where neither is.
+        is_partial_order: whether it compares pairs of a bestmatch join, as `Session.function` says;
+            any number above 0 will do for better, and any below 0 for worse.
     """
 
     name: str

@@ -64,15 +64,12 @@ class Rates(Protocol):
 
     def of_stream(self, stream: str) -> Figure | None:
         """Tuples of a stream per tick; None where nobody knows."""
-        ...
 
     def rate(self, node: Any) -> Figure | None:
         """Rows of a node per tick; None where that is not known."""
-        ...
 
     def passing_rate(self, node: Any, predicates: tuple[Expr, ...]) -> Figure | None:
         """Rows of a node per tick that pass all of some conditions."""
-        ...
 
 
 Place_contra = TypeVar("Place_contra", contravariant=True)
@@ -89,19 +86,15 @@ class Measured(Protocol[Place_contra]):
     @property
     def is_restored(self) -> bool:
         """Whether every micro-batch begins with a state that is taken up anew."""
-        ...
 
     def rate(self, place: Place_contra, /) -> Figure | None:
         """Tuples per tick of event time."""
-        ...
 
     def different(self, place: Place_contra, column: str, /) -> Figure | None:
         """How many different values a column has."""
-        ...
 
     def at_once(self, place: Place_contra, /) -> int:
         """The most rows that come in one micro-batch; 0 where nothing tells."""
-        ...
 
     def within(
         self,
@@ -112,7 +105,6 @@ class Measured(Protocol[Place_contra]):
         /,
     ) -> Figure | None:
         """The share of pairs of two columns, each of its place, with low <= left - right <= high."""
-        ...
 
     def passing(
         self,
@@ -124,4 +116,3 @@ class Measured(Protocol[Place_contra]):
 
         A side is a place, and its columns by the names that the conditions call them.
         """
-        ...

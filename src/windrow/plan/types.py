@@ -21,15 +21,12 @@ class TypeResolver(Protocol):
 
     def types(self, columns: Schema, expressions: Sequence[Expr]) -> list[str]:
         """The type of each expression (their own `type` is not yet filled in)."""
-        ...
 
     def has_function(self, name: str) -> bool:
         """Whether the engine has a function of that name already."""
-        ...
 
     def volatile_parts(self, columns: Schema, expression: Expr) -> frozenset[str]:
         """The functions in the expression that may have another value each time, by name."""
-        ...
 
     def agrees_with_duckdb(
         self, columns: Schema, expression: Expr, *, may_differ: bool, depends_on_settings: bool
@@ -43,7 +40,6 @@ class TypeResolver(Protocol):
                 time.
             depends_on_settings: whether the time zone, or what happens on errors, may matter.
         """
-        ...
 
 
 _HINTS = (

@@ -11,27 +11,10 @@ Its closure under shortest paths gives the tightest bound that the stated ones i
 the form of the join, the implied windows, how long tuples are retained, and the two refusals: a
 pair without an upper bound (state for ever) and a negative cycle (no answer can exist).
 
-**Count windows** say which tuples are there by their number instead of their age. All tuples of a join are put in one order, so that the answer does not depend on how
-they arrive:
-
-    time, then position in FROM, then the columns from left to right
-
-NULL comes first, then values ascending; NaN is last, -0.0 just before 0.0; texts go by their bytes,
-arrays and structs by their parts, maps by their sorted entries. Tuples that are equal in all of
-that are interchangeable. The columns are those of the stream as it was registered, or of the
-derived table, whatever the query reads of them. A stream under two aliases is two streams: each
-alias has its own position, its own window, and a tuple of either.
-
-**Entering and leaving.** Tuples enter their windows one after the other, in that order. Of `a [ROWS
-2], b [ROWS 1]`, numbers being places in the order:
-
-    number     0    1    2    3    4    5    6
-    a          a0        a2   a3        a5
-    b               b1             b4        b6
-    a's window      {a0}           {a2 a3}   {a3 a5}     when a tuple of b enters
-    b's window           {b1} {b1}      {b4}             when a tuple of a enters
-    gives           a0b1 a2b1 a3b1 a2b4 a5b4 a3b6
-                                   a3b4      a5b6
+**Count windows** say which tuples are there by their number instead of their age. In which order all
+tuples of a join are numbered, and what enters its window when, stands in `docs/concepts/windows.md`. The
+columns that put tuples of one time in order are those of the stream as it was registered, or of the
+derived table, whatever the query reads of them.
 
 A combination is given by the tuple of it that enters last, if then each other one is in the window
 of its stream. So every tuple has a life, and a combination is an instant of entry in all of them:
@@ -48,8 +31,7 @@ of its stream. So every tuple has a life, and a combination is an instant of ent
                                 ^ c enters: a and b are there, so that (a, b, c) is given
 
 Every tuple with an event time takes a place, also one that a NULL key or WHERE keeps out of the
-answer: a window is of the stream, and conditions are asked of what it holds. `WINDOW = n ROWS` and
-windows of single streams may stand together; a combination then meets both. k is compared as in
+answer: a window is of the stream, and conditions are asked of what it holds. k is compared as in
 GROUP BY: NULLs are equal.
 """
 

@@ -13,8 +13,7 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.expressions.evaluate import Evaluator
 from windrow.operators.feeds.net_changes import CHANGE_TYPES
-from windrow.physical.query import PhysicalQuery
-from windrow.physical.row_paths import RowPath
+from windrow.physical.query import PhysicalQuery, RowPath
 from windrow.schema import CHANGE_TYPE, EVENT_TIME
 
 _SIGNS = np.array(list(CHANGE_TYPES), np.int8)

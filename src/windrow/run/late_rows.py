@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.physical.explain.facts import remedy
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.plan.units import show_ticks
 from windrow.schema import MIN_TICK
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.run.terminal import Terminal
 
+
 FIRST_SIGN_S = 0.5
 """A run that ends sooner draws nothing: a flash on the terminal tells nobody anything."""
 

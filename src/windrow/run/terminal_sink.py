@@ -63,8 +63,7 @@ class TerminalSink(Sink):
 
     def commit(self, epoch: int, written: Sequence[Json]) -> None:  # noqa: ARG002
         """Prints them."""
-        from windrow.run.readable import readable  # noqa: PLC0415  # rich
-        from windrow.run.terminal import Terminal  # noqa: PLC0415
+        from windrow.run.terminal import Terminal, readable  # noqa: PLC0415  # rich
 
         rows = self._rows.pop(epoch, None)
         if rows is None or not rows.num_rows:

@@ -81,20 +81,16 @@ class Run(Protocol):
     @property
     def is_running(self) -> bool:
         """Whether it goes on."""
-        ...
 
     @property
     def progress(self) -> Progress | None:
         """How far it has come; None before there is anything to tell."""
-        ...
 
     def wait(self, seconds: float | None = None) -> bool:
         """Waits until it has ended, or so long; whether it has. Raises what it has failed with."""
-        ...
 
     def stop(self) -> None:
         """Ends it between two epochs, and waits for it. Raises what it has failed with."""
-        ...
 
 
 class SessionRunner(ABC):
@@ -109,11 +105,7 @@ class SessionRunner(ABC):
         """
 
     def table(self, name: str, data: Any) -> Source:
-        """The data of a table, as a user gives it.
-
-        Raises:
-            BindError: it cannot be read.
-        """
+        """The data of a table, in the same way."""
         return self.source(name, data, None)
 
     def stamped(self, data: Any, time: str | OnArrival | None) -> Any:  # noqa: ARG002

@@ -6,6 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import UnsupportedError
+from windrow.io.protocol import Connector, source_of
+from windrow.io.protocol import Source as OutsideSource
 from windrow.plan.exprs import FEW_LEVELS
 from windrow.runners.base import Question, Registered, Run, SessionRunner, Source
 
@@ -28,19 +30,13 @@ if TYPE_CHECKING:
 
 
 class InProcess(SessionRunner):
-    """The runner of a session without Spark.
-
-    Args:
-        clock: the present instant for streams whose time is given on arrival; None: the system's.
-    """
+    """The runner of a session without Spark; `clock` is the session's, None the system's."""
 
     def __init__(self, clock: Callable[[], datetime] | None) -> None:
         self._clock = clock
 
     def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:
         """The data as batches; read for its columns where nobody says them."""
-        from windrow.io.protocol import Connector, source_of  # noqa: PLC0415
-        from windrow.io.protocol import Source as OutsideSource  # noqa: PLC0415
         from windrow.run.local import sources  # noqa: PLC0415
         from windrow.run.local.followed import FollowedSource  # noqa: PLC0415
 
@@ -52,8 +48,6 @@ class InProcess(SessionRunner):
 
     def table(self, name: str, data: Any) -> Source:
         """The data as a table; one from outside is read here, whole."""
-        from windrow.io.protocol import Connector  # noqa: PLC0415
-        from windrow.io.protocol import Source as OutsideSource  # noqa: PLC0415
         from windrow.run.local.tables import outside_table  # noqa: PLC0415
 
         if not isinstance(data, Connector | OutsideSource):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from windrow.errors import BindError, UnsupportedError
+from windrow.io.protocol import Connector, source_of
+from windrow.io.protocol import Source as OutsideSource
 from windrow.runners.base import Question, Registered, Run, SessionRunner, Source
 from windrow.schema import OnArrival
 
@@ -36,8 +38,6 @@ class OnSpark(SessionRunner):
 
     def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:
         """The DataFrame, or the source; nothing but its columns is asked of it."""
-        from windrow.io.protocol import Connector, source_of  # noqa: PLC0415
-        from windrow.io.protocol import Source as OutsideSource  # noqa: PLC0415
         from windrow.run.spark.frames import describe  # noqa: PLC0415
 
         if schema is not None:
@@ -67,9 +67,6 @@ class OnSpark(SessionRunner):
 
     def table(self, name: str, data: Any) -> Source:
         """The DataFrame, or all rows of a source, read now."""
-        from windrow.io.protocol import Connector  # noqa: PLC0415
-        from windrow.io.protocol import Source as OutsideSource  # noqa: PLC0415
-
         if isinstance(data, Connector | OutsideSource):
             from windrow.run.spark.outside_source import table_frame  # noqa: PLC0415
 
@@ -86,7 +83,7 @@ class OnSpark(SessionRunner):
 
     def ways(self, registered: Registered, physical: PhysicalQuery) -> dict[str, str]:
         """By a source of ours, as blobs or as rows, or as the DataFrame that it is."""
-        from windrow.physical.row_paths import stream_obstacles  # noqa: PLC0415
+        from windrow.physical.query import stream_obstacles  # noqa: PLC0415
         from windrow.run.spark.outside_source import OutsideStream  # noqa: PLC0415
 
         obstacles = stream_obstacles(physical.root)
@@ -186,6 +183,6 @@ class OnSpark(SessionRunner):
 
     def state_at(self, changelog: Any, instant: Instant) -> Frame:
         """The rows as a DataFrame."""
-        from windrow.run.spark.changelogs import state_at  # noqa: PLC0415
+        from windrow.run.spark.frames import state_at  # noqa: PLC0415
 
         return state_at(changelog, instant)

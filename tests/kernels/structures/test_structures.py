@@ -12,13 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins.structures import SortedList, check
 
-from windrow.kernels.structures.room import empty_store, grown
-from windrow.kernels.structures.runs import (
-    filled_store,
-    search_only,
-    update_only,
-    work_of,
-)
 from windrow.kernels.structures.store import (
     BPLUS_TREE,
     COUNT,
@@ -34,11 +27,17 @@ from windrow.kernels.structures.store import (
 )
 from windrow.kernels.structures.window import (
     STRUCTURES,
+    empty_store,
     entry_at,
     expire,
+    filled_store,
     first,
     following,
+    grown,
     insert,
+    search_only,
+    update_only,
+    work_of,
 )
 
 LAWS = settings(max_examples=share_of(100), deadline=None, derandomize=True)

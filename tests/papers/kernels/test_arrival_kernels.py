@@ -11,7 +11,6 @@ from case_share import share_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from windrow.kernels.tuple_at_a_time.arrival import order_by_keys
 from windrow.kernels.tuple_at_a_time.tape import (
     ADMIT,
     DROP,
@@ -24,6 +23,7 @@ from windrow.kernels.tuple_at_a_time.tape import (
     UPDATES,
     Conditions,
     Tape,
+    order_by_keys,
     trace_of,
 )
 from windrow_papers.kernels import runs

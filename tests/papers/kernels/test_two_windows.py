@@ -8,8 +8,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from windrow.kernels.structures.runs import filled_store
-from windrow.kernels.structures.window import STRUCTURES
+from windrow.kernels.structures.window import STRUCTURES, filled_store
 from windrow_papers.kernels.two_windows import TwoWindows
 
 pytestmark = pytest.mark.slow

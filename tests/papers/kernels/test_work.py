@@ -19,7 +19,6 @@ from twins.join_work import (
 from twins.pipeline_work import FewTwin, PipelineTwin
 
 from windrow.kernels.bew_period import MOST
-from windrow.kernels.tuple_at_a_time.arrival import order_by_keys
 from windrow.kernels.tuple_at_a_time.tape import (
     DROPS,
     FOUND,
@@ -31,6 +30,7 @@ from windrow.kernels.tuple_at_a_time.tape import (
     WINDOW_TESTS,
     Conditions,
     Tape,
+    order_by_keys,
 )
 from windrow_papers.kernels import runs
 from windrow_papers.kernels.bew import BewNestedLoop

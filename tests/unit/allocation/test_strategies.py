@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.allocation.dividing import in_order, in_proportion, pot
 from windrow.allocation.loads import Load, Resources
-from windrow.allocation.strategies import allocate_by, inverse_to_rates
+from windrow.allocation.strategies import (
+    allocate_by,
+    in_order,
+    in_proportion,
+    inverse_to_rates,
+    pot,
+)
 
 
 def test_a_stream_that_never_arrives_is_the_slowest():

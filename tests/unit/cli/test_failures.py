@@ -8,7 +8,7 @@ import io
 import pytest
 import typer
 
-from windrow.cli.failures import reported, text_inside
+from windrow.cli.errors import reported, text_inside
 from windrow.errors import PlanError, Span
 from windrow.run.terminal import Terminal
 

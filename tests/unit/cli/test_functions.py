@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from windrow.cli.errors import JobError
-from windrow.cli.functions import register_functions
-from windrow.cli.job import Function, load_job
+from windrow.cli.job import Function, register_functions
+from windrow.cli.job_file import load_job
 from windrow.cli.run_local import open_session
 
 JOB = """

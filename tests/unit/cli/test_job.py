@@ -8,7 +8,8 @@ from textwrap import dedent
 import pytest
 
 from windrow.cli.errors import JobError
-from windrow.cli.job import Sink, Source, Table, load_job
+from windrow.cli.job import Sink, Source, Table
+from windrow.cli.job_file import load_job
 from windrow.schema import Field, OnArrival, Schema
 
 WHOLE = """

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.cli.errors import JobError
-from windrow.cli.job import load_job
+from windrow.cli.job_file import load_job
 from windrow.cli.main import app
 
 JOB = """

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import windrow
-from windrow.cli import job as jobs
+from windrow.cli import job_file as jobs
 from windrow.cli import run_local
 from windrow.cli.main import app
 

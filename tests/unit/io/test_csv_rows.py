@@ -125,7 +125,7 @@ def test_of_several_columns_an_empty_line_is_none(tmp_path):
 
 @pytest.mark.parametrize("partition_by", [(), ("k",)])
 def test_nulls_of_a_part_of_one_column_come_back(tmp_path, monkeypatch, partition_by):
-    monkeypatch.setattr("windrow.io.merged_parts.MOST_OF_A_LEVEL", 2)
+    monkeypatch.setattr("windrow.io.files_sink.MOST_OF_A_LEVEL", 2)
     names = [None, "", "a", None, None]
     table = pa.table({"name": names, "k": [1, 1, 2, 2, 2]}).select(["name", *partition_by])
     about = windrow.files(str(tmp_path), "csv", partition_by=partition_by, compact_bytes=1 << 20)

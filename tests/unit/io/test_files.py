@@ -427,7 +427,7 @@ def ids_of(about):
 @pytest.mark.law
 def test_logs_of_many_epochs_are_few_files_and_merged_parts_are_few_too(tmp_path, monkeypatch):
     monkeypatch.setattr("windrow.io.epoch_log.MOST_FILES", 4)
-    monkeypatch.setattr("windrow.io.merged_parts.MOST_OF_A_LEVEL", 3)
+    monkeypatch.setattr("windrow.io.files_sink.MOST_OF_A_LEVEL", 3)
     about = windrow.files(str(tmp_path / "out"), compact_bytes=1 << 20)
     sink = about.sink()
     sink.open("r", Answer(pa.schema([("n", pa.int64())])))

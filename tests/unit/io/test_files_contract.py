@@ -189,7 +189,7 @@ class TestMergedPartsOfASink(SourceContract):
 
     @pytest.fixture(autouse=True)
     def soon(self, monkeypatch):
-        monkeypatch.setattr("windrow.io.merged_parts.MOST_OF_A_LEVEL", 2)
+        monkeypatch.setattr("windrow.io.files_sink.MOST_OF_A_LEVEL", 2)
 
 
 class TestFilesSink(SinkContract):
@@ -207,7 +207,7 @@ class TestFilesSinkWithPartitions(SinkContract):
 class TestFilesSinkThatMerges(SinkContract):
     @pytest.fixture
     def place(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("windrow.io.merged_parts.MOST_OF_A_LEVEL", 2)
+        monkeypatch.setattr("windrow.io.files_sink.MOST_OF_A_LEVEL", 2)
         return SinkFolder(windrow.files(str(tmp_path / "out"), compact_bytes=1 << 20))
 
 

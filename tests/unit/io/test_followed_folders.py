@@ -12,8 +12,8 @@ from contracts.source_contract import taken, through_json
 import windrow
 from windrow.errors import DataError
 from windrow.io import Answer
-from windrow.io.files_read import NOTHING, FilesRead
 from windrow.io.files_sink import FilesSink
+from windrow.io.files_source import NOTHING, FilesRead
 
 DDL = "n BIGINT"
 COLUMNS = pa.schema([("n", pa.int64())])
@@ -165,7 +165,7 @@ def followed(about: windrow.files) -> Follower:
 @pytest.mark.law
 @pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
 def test_a_folder_is_followed_while_its_parts_are_merged(tmp_path, format_, monkeypatch):
-    monkeypatch.setattr("windrow.io.merged_parts.MOST_OF_A_LEVEL", 3)
+    monkeypatch.setattr("windrow.io.files_sink.MOST_OF_A_LEVEL", 3)
     monkeypatch.setattr("windrow.io.epoch_log.MOST_FILES", 3)
     about = windrow.files(str(tmp_path), format_, compact_bytes=1 << 20)
     writer, follower = Writer(about), followed(about)

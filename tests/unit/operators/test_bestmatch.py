@@ -13,8 +13,8 @@ from windrow.operators.columns.arrow_types import arrow_type
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Snapshot
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.bestmatch import MatwinBestmatch
+from windrow.physical.nodes.scans import ScanStream
 from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

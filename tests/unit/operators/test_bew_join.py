@@ -13,7 +13,7 @@ from windrow.operators.engine.driver import build
 from windrow.operators.joins.bew_join import BewJoinOp
 from windrow.operators.joins.bew_search import MOST_FOUND
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

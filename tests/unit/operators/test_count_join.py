@@ -13,7 +13,7 @@ from windrow.operators.engine.driver import build
 from windrow.operators.joins.count_join import CountJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.count_join import CountJoin
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.plan.windows import CountWindows, OwnWindow, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

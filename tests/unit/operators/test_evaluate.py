@@ -9,10 +9,8 @@ import pytest
 from windrow.errors import BindError, DataError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.expressions.evaluate import DuckdbTypes, Evaluator, connect
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
+from windrow.physical.nodes.stateless import FilterRows, ProjectRows, RangeRows
 from windrow.plan.exprs import Expr, Named, column
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

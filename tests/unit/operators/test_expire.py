@@ -9,8 +9,8 @@ import pytest
 from windrow.errors import DataError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.feeds.expire import ExpireRowsOp
-from windrow.physical.nodes.expire_rows import ExpireRows
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.feeds import ExpireRows
+from windrow.physical.nodes.scans import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
 COLUMNS = Schema((Field("s.x", "bigint"),))

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.joins.expiring_join import ExpiringJoinOp
+from windrow.operators.joins.snapshot_join import ExpiringJoinOp
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.expiring_join import ExpiringJoin
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
+from windrow.physical.nodes.snapshot_join import ExpiringJoin
 from windrow.plan.windows import WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 

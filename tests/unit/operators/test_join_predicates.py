@@ -17,7 +17,7 @@ from windrow.errors import DataError
 from windrow.operators.joins import bew_search
 from windrow.operators.joins.join_steps import Predicates
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.probe_orders import probe_order
 from windrow.plan.exprs import Comparison, Expr, Side

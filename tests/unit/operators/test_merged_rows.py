@@ -16,11 +16,11 @@ from windrow.kernels.exact_sum import double_span
 from windrow.kernels.merged_sums import double_parts
 from windrow.operators.aggregates.merged_rows import merged_rows
 from windrow.operators.columns.changes import TUPLES, ChangeBatch, concat
-from windrow.physical.nodes.expire_rows import ExpireRows
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.feeds import ExpireRows
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.stateless import RangeRows
 from windrow.plan.exprs import column
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import Field, Schema

@@ -15,7 +15,7 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.driver import build
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.feeds.net_changes import NetChangesOp, net_changes
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.set_op import SetOp
 from windrow.schema import Field, Schema
 

@@ -19,7 +19,7 @@ from windrow.operators.joins.match_log import Intervals, Matched, between, numbe
 from windrow.operators.joins.outer_join import FINAL_ROWS, OuterJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.outer_join import OuterJoin
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

@@ -16,17 +16,17 @@ from windrow.errors import InternalError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.routing.partition import own_rows, route
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.bestmatch import MatwinBestmatch
 from windrow.physical.nodes.outer_join import OuterJoin
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.partitioning.buckets import (
+    Cells,
     HashKeys,
     HashShares,
     Single,
 )
-from windrow.physical.partitioning.cells import Cells
 from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema

@@ -10,7 +10,7 @@ from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.feeds.read_ahead import ReadAhead
+from windrow.operators.feeds.promises import ReadAhead
 from windrow.schema import MIN_TICK
 
 pytestmark = pytest.mark.law

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from windrow.operators.engine.row_drivers import scan
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.schema import MIN_TICK, Field, Schema
 
 ROWS = pa.record_batch({"k": ["u", "v"], "n": [1, 2], "at": pa.array([7, None], pa.int64())})

@@ -10,7 +10,7 @@ from windrow.errors import DataError, InternalError
 from windrow.operators.aggregates.set_operation import SetOperationOp
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Snapshot
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.set_op import SetOp
 from windrow.schema import MAX_TICK, Field, Schema
 

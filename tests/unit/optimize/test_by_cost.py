@@ -12,7 +12,6 @@ from sessions import session
 
 from windrow import Session
 from windrow.errors import BindError, PlanError
-from windrow.optimize.cost import kernels
 from windrow.optimize.cost.joins import (
     Condition,
     Joined,
@@ -23,6 +22,7 @@ from windrow.optimize.cost.joins import (
     output,
     pipeline,
 )
+from windrow.optimize.cost.structures import KERNELS, KernelCost
 
 KEYED = "SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = 50"
 THREE = "SELECT a.k FROM a, b, c WHERE a.k = b.k AND b.k = c.k WINDOW = 50"
@@ -165,8 +165,8 @@ def test_every_plan_that_is_rejected_has_its_cost():
 def cheap_sweeps(monkeypatch):
     """Has forward evaluation cost next to nothing."""
     for name in ("few-hash", "few-nested-loop"):
-        cost = kernels.KernelCost(1e-6, lookup=0, touched=0, result=0)
-        monkeypatch.setitem(kernels.KERNELS, name, cost)
+        cost = KernelCost(1e-6, lookup=0, touched=0, result=0)
+        monkeypatch.setitem(KERNELS, name, cost)
 
 
 @pytest.mark.slow  # it compiles few

@@ -9,16 +9,16 @@ from plans import HOUR, Bound, expr, join, query, renamed, scan, stream
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.planner import optimize
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.bestmatch import MatwinBestmatch
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.plan.exprs import Named, column
 from windrow.plan.nodes.bestmatch_join import BestmatchJoin, Dimension
 from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.query import Hint
-from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.plan.windows import UNBOUNDED
 

@@ -9,10 +9,14 @@ from plans import expr, join, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.planner import apply_rules, optimize
-from windrow.optimize.rules.columns import filter_keys_of_one_input
-from windrow.optimize.rules.filters import absorb_filters, push_filters, push_own_conditions
+from windrow.optimize.rules import (
+    absorb_filters,
+    filter_keys_of_one_input,
+    push_filters,
+    push_own_conditions,
+)
 from windrow.physical.nodes.count_join import CountJoin
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.options import Options
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.project import Project

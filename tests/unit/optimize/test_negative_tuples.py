@@ -13,11 +13,11 @@ import windrow
 from windrow.optimize.choose.scheduling import with_negative_tuples
 from windrow.physical.explain.explanation import explain
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.expire_rows import ExpireRows
+from windrow.physical.nodes.feeds import ExpireRows
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.stateless import RangeRows
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.partitioning.buckets import HashKeys, Single
 from windrow.physical.query import PhysicalQuery

@@ -13,7 +13,7 @@ from windrow.optimize.choose.physical_node import choose
 from windrow.optimize.planner import optimize
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
-from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 
 SALES = stream("sales", {"k": "int", "x": "int", "y": "int"})

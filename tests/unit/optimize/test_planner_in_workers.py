@@ -11,7 +11,7 @@ from plans import plans_of
 from sessions import session
 
 from windrow.optimize.choose.plans import REFERENCE_MACHINE
-from windrow.optimize.cost import kernels
+from windrow.optimize.cost.structures import KERNELS, KernelCost
 from windrow.optimize.planner import QueryPlanner
 from windrow.physical.options import Options
 from windrow.plan.statistics import Figure
@@ -111,8 +111,8 @@ def test_plans_are_named_where_there_is_a_choice():
 
 @pytest.mark.parametrize("is_bounded", [True, False])
 def test_a_worker_takes_few_in_a_batch_run_alone(monkeypatch, is_bounded):
-    cost = kernels.KernelCost(1e-6, lookup=0, touched=0, result=0)
-    monkeypatch.setitem(kernels.KERNELS, "few-hash", cost)
+    cost = KernelCost(1e-6, lookup=0, touched=0, result=0)
+    monkeypatch.setitem(KERNELS, "few-hash", cost)
     node, planner = join(KEYED)
     planner = replace(planner, is_bounded=is_bounded)
     found = planner.planned(node, node.partitioning(4), Seen((5.0, 5.0), keys=10.0))

@@ -8,25 +8,22 @@ import pytest
 from plans import HOUR, Bound, expr, join, renamed, scan, stream
 
 from windrow.optimize.planner import apply_rules
-from windrow.optimize.rules.columns import (
+from windrow.optimize.rules import (
+    absorb_filters,
     compute_below_aggregate,
     filter_keys_of_one_input,
-    prune_columns,
-)
-from windrow.optimize.rules.filters import (
-    absorb_filters,
     merge_filters,
+    prune_columns,
     push_filters,
     push_own_conditions,
 )
 from windrow.plan.exprs import Call, Comparison, Expr, Named, Side, column, quote_duckdb, rename
 from windrow.plan.functions import UserFunction
 from windrow.plan.nodes.base import Equality
-from windrow.plan.nodes.best_pairs import BestPairs
-from windrow.plan.nodes.bestmatch_join import BestmatchJoin, Dimension
+from windrow.plan.nodes.bestmatch_join import BestmatchJoin, BestPairs, Dimension
 from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.project import Project
-from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.plan.nodes.window_join import WindowJoin

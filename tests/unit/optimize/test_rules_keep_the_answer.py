@@ -16,7 +16,7 @@ from twins.plan import rows_of
 from windrow.optimize.planner import RULES, apply_rules
 from windrow.plan.exprs import Named
 from windrow.plan.nodes.filter import Filter
-from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
 from windrow.plan.windows import Bound
 

@@ -11,7 +11,7 @@ from sessions import session
 
 import windrow
 from windrow.optimize.choose.scheduling import Load
-from windrow.physical.explain.cost_facts import show_count
+from windrow.physical.estimates import show_count
 
 ONE = "SELECT COUNT(*) AS n FROM a [RANGE 5]"
 SEVERAL = (

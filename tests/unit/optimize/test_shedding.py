@@ -17,8 +17,8 @@ from windrow.optimize.planner import optimize
 from windrow.physical.explain.algorithm_facts import algorithm_facts
 from windrow.physical.load_shedding.facts import shed_facts
 from windrow.physical.load_shedding.limits import Least
-from windrow.physical.nodes.project_rows import ProjectRows
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.stateless import ProjectRows
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.run.spark.stages import Spread, plan_stage
 from windrow.sql.compile import compile_query

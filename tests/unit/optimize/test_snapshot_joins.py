@@ -10,7 +10,7 @@ from sessions import session
 
 import windrow
 from windrow.errors import PlanError, UnsupportedError
-from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.own_windows import Range
 
 COUNTS = "(SELECT k, COUNT(*) AS n FROM a [RANGE 5] GROUP BY k) x"
 JOINED = f"SELECT x.k, x.n FROM {COUNTS} JOIN b [RANGE 1] ON x.k = b.k"

@@ -12,7 +12,7 @@ from windrow import Session
 from windrow.errors import PlanError, UnsupportedError
 from windrow.kernels.structures.store import SIZE
 from windrow.operators.joins.tuple_at_a_time.machines import asymmetric
-from windrow.physical.nodes.project_rows import ProjectRows
+from windrow.physical.nodes.stateless import ProjectRows
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.structures import PartSizes
 

@@ -6,7 +6,7 @@ import pytest
 
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.count_join import CountJoin
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.partitioning.buckets import HashShares, Single
 from windrow.plan.windows import CountWindows, OwnWindow, WindowGraph
 from windrow.schema import Schema

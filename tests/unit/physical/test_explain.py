@@ -11,13 +11,13 @@ from plans import HOUR, MINUTE, SECOND, Bound, expr, join, query, renamed, scan,
 from windrow.operators.joins.join_steps import route_from
 from windrow.optimize.planner import optimize
 from windrow.physical.algorithms import ALGORITHMS, choice, choices
-from windrow.physical.explain.bounds_text import (
+from windrow.physical.explain.explanation import explain
+from windrow.physical.explain.facts import (
     implied_windows,
     show_bound,
     stated_windows,
     tightened_windows,
 )
-from windrow.physical.explain.explanation import explain
 from windrow.physical.options import Options
 from windrow.physical.probe_orders import probe_order
 from windrow.plan.nodes.bestmatch_join import BestmatchJoin, Dimension

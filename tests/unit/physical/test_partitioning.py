@@ -12,19 +12,20 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from windrow.physical.nodes.base import KeyClass
-from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.bestmatch import MatwinBestmatch
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.outer_join import OuterJoin
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.partitioning.buckets import (
+    Axis,
+    Cells,
     HashKeys,
     HashShares,
     Single,
     Slices,
 )
-from windrow.physical.partitioning.cells import Axis, Cells
 from windrow.plan.nodes.bestmatch_join import Dimension
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import Schema

@@ -9,9 +9,9 @@ import pytest
 from windrow.operators.aggregates.set_operation import SetOperationOp
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.optimize.cost.statistics import PlanStatistics
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.set_op import SetOp, s_minus
+from windrow.physical.nodes.stateless import RangeRows
 from windrow.plan.statistics import HINT, Figure, Statistics
 from windrow.schema import Field, Schema
 

@@ -12,8 +12,8 @@ import windrow
 from windrow import extend
 from windrow.plan import aggregates
 from windrow.plan.aggregates import AGGREGATES, all_aggregates
-from windrow.plan.aggregates.count import COUNT
 from windrow.plan.aggregates.function import AggregateFunction
+from windrow.plan.aggregates.sums import COUNT
 
 
 def test_every_aggregate_of_the_room_is_registered_under_all_of_its_names():

@@ -3,7 +3,7 @@ from __future__ import annotations
 from plans import Bound, expr, join, scan, stream
 
 from windrow.plan.nodes.filter import Filter
-from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.scan import Scan
 
 A, B = (scan(stream(name, {"k": "int"})) for name in "ab")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.io import Unavailable
-from windrow.run.patience import Patience
+from windrow.run.course import Patience
 
 
 def away() -> None:

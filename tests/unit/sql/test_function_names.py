@@ -18,8 +18,8 @@ from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.exprs import Expr
 from windrow.schema import Field, Schema
 from windrow.sql.grammar.dialect import WindrowParser
-from windrow.sql.grammar.function_catalog import DUCKDB
 from windrow.sql.grammar.functions import (
+    DUCKDB,
     OTHER_AGGREGATES,
     ROW_MAKERS,
     VOLATILE,

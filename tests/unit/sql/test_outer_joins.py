@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from windrow.plan.nodes.filter import Filter
+from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.query import Query
-from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.window_aggregate import WindowAggregate
 from windrow.plan.nodes.window_join import WindowJoin
 

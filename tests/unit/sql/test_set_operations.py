@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.project import Project
-from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.scan import Scan
 from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.nodes.window_aggregate import WindowAggregate

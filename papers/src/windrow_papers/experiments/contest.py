@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from windrow.errors import InternalError
 from windrow.kernels.bew_period import MOST
-from windrow.kernels.tuple_at_a_time.arrival import order_by_keys
 from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
 from windrow.kernels.tuple_at_a_time.machine import Machine, blocks
 from windrow.kernels.tuple_at_a_time.pipeline import LevelLoops
@@ -34,6 +33,7 @@ from windrow.kernels.tuple_at_a_time.tape import (
     Conditions,
     Found,
     Tape,
+    order_by_keys,
     room_for,
 )
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph

@@ -19,7 +19,6 @@ head may be past its time; it is passed by until the head has gone.
 from __future__ import annotations
 
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record, horizon
 from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Stack
 from windrow.kernels.tuple_at_a_time.tape import (
     DROP,
@@ -28,9 +27,13 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
+    Arrivals,
+    Buffers,
     Conditions,
     Found,
+    Record,
     Tape,
+    horizon,
     note,
 )
 from windrow_papers.kernels.loops import agrees, begin_with, give, go_down, shrink, take_next

@@ -29,7 +29,6 @@ import numpy as np
 
 from windrow.kernels.bew_period import MOST, minus
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record, linked_first
 from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Stack
 from windrow.kernels.tuple_at_a_time.tape import (
     DROP,
@@ -38,11 +37,15 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
+    Arrivals,
+    Buffers,
     Conditions,
     Found,
     Numbers,
+    Record,
     Tape,
     Trace,
+    linked_first,
     note,
 )
 from windrow_papers.kernels.loops import agrees, begin_with, give, go_down, shrink, take_next

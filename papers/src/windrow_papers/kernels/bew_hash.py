@@ -11,18 +11,21 @@ whole buffer.
 from __future__ import annotations
 
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record, horizon
 from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Move, Stack
 from windrow.kernels.tuple_at_a_time.tape import (
     KEY_TESTS,
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
+    Arrivals,
+    Buffers,
     Conditions,
     Found,
     Numbers,
+    Record,
     Tape,
     Trace,
+    horizon,
     note,
 )
 from windrow_papers.kernels.loops import agrees, begin_with, give, go_down, shrink, take_next

@@ -23,7 +23,6 @@ from __future__ import annotations
 import numpy as np
 
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record, horizon
 from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Move, Stack
 from windrow.kernels.tuple_at_a_time.tape import (
     DROP,
@@ -32,11 +31,15 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
+    Arrivals,
+    Buffers,
     Conditions,
     Found,
     Numbers,
+    Record,
     Tape,
     Trace,
+    horizon,
     note,
 )
 from windrow_papers.kernels.loops import agrees, begin_with, give, go_down, shrink, take_next

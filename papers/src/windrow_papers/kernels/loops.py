@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record
 from windrow.kernels.tuple_at_a_time.machine import Stack
 from windrow.kernels.tuple_at_a_time.tape import (
     ADMIT,
@@ -24,9 +23,12 @@ from windrow.kernels.tuple_at_a_time.tape import (
     OUTPUT,
     PERIOD,
     PROBES,
+    Arrivals,
+    Buffers,
     Conditions,
     Found,
     Numbers,
+    Record,
     Tape,
     Trace,
     note,

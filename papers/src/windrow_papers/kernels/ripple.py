@@ -17,7 +17,6 @@ import numpy as np
 
 from windrow.kernels.bew_period import plus
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record, horizon
 from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Stack
 from windrow.kernels.tuple_at_a_time.tape import (
     DROP,
@@ -28,11 +27,15 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCHED,
     UPDATES,
     WINDOW_TESTS,
+    Arrivals,
+    Buffers,
     Conditions,
     Found,
     Numbers,
+    Record,
     Tape,
     Trace,
+    horizon,
     note,
 )
 from windrow_papers.kernels.cleaning import CLEAN_EVERY

@@ -19,12 +19,18 @@ from typing import NamedTuple
 import numpy as np
 
 from windrow.kernels.bew_period import MOST
-from windrow.kernels.tuple_at_a_time.arrival import order_by_keys
 from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
 from windrow.kernels.tuple_at_a_time.machine import Machine, blocks
 from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine, Plan
 from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine
-from windrow.kernels.tuple_at_a_time.tape import Conditions, Numbers, Tape, Trace, room_for
+from windrow.kernels.tuple_at_a_time.tape import (
+    Conditions,
+    Numbers,
+    Tape,
+    Trace,
+    order_by_keys,
+    room_for,
+)
 from windrow_papers.kernels.bew import BewNestedLoop
 from windrow_papers.kernels.bew_graph import BewGraph
 from windrow_papers.kernels.bew_hash import BewHash

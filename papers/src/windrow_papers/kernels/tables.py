@@ -24,14 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record, horizon
 from windrow.kernels.tuple_at_a_time.tape import (
     DROP,
     DROPS,
     UPDATES,
+    Arrivals,
+    Buffers,
     Conditions,
     Numbers,
+    Record,
     Tape,
+    horizon,
     note,
 )
 

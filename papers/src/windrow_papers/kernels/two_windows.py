@@ -10,9 +10,8 @@ and the same with A and B exchanged. What the one window is kept in is nothing t
 from __future__ import annotations
 
 from windrow.kernels.jit import lean_kernel
-from windrow.kernels.structures.room import grown
 from windrow.kernels.structures.store import HELD, NONE, Numbers, Store, has_room
-from windrow.kernels.structures.window import entry_at, expire, first, following, insert
+from windrow.kernels.structures.window import entry_at, expire, first, following, grown, insert
 
 
 class TwoWindows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.kernels.tuple_at_a_time.arrival import order_by_keys
+from windrow.kernels.tuple_at_a_time.tape import order_by_keys
 from windrow.operators.joins.tuple_at_a_time.machines import (
     conditions_of,
     pipeline,

@@ -75,3 +75,15 @@ def one_batch(tables: Sequence[pa.Table], columns: pa.Schema) -> pa.RecordBatch:
     whole = pa.concat_tables(tables).combine_chunks()
     batches = whole.to_batches()
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=columns)
+
+
+class RawValues:
+    """Makes a row of each value, whatever it holds."""
+
+    columns = pa.schema([("value", pa.binary())])
+
+    def decode(self, values: Sequence[bytes | None]) -> Decoded:
+        """The values in a column."""
+        column = pa.array(values, pa.binary())
+        rows = pa.RecordBatch.from_arrays([column], schema=self.columns)
+        return Decoded(rows, np.arange(len(values)))

@@ -35,18 +35,18 @@ from windrow.kernels.structures.buckets import (
     read_oldest_slots,
     read_slots,
 )
-from windrow.kernels.structures.room import empty_store, grown, with_newest
-from windrow.kernels.structures.store import (
-    COMPARED,
-    MOVED,
-    NONE,
-    TOUCHED,
-    Store,
-    has_room,
-    nbytes,
+from windrow.kernels.structures.store import COMPARED, MOVED, NONE, TOUCHED, Store, has_room, nbytes
+from windrow.kernels.structures.window import (
+    STRUCTURES,
+    empty_store,
+    entry_at,
+    expire,
+    first,
+    following,
+    grown,
+    insert,
+    with_newest,
 )
-from windrow.kernels.structures.window import STRUCTURES, entry_at, expire, first, following, insert
-from windrow.kernels.tuple_at_a_time.arrival import Arrivals, Buffers, Record
 from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Move, Stack
 from windrow.kernels.tuple_at_a_time.tape import (
     ADMIT,
@@ -60,9 +60,12 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     UPDATES,
     WINDOW_TESTS,
+    Arrivals,
+    Buffers,
     Conditions,
     Found,
     Numbers,
+    Record,
     Tape,
     Trace,
     note,

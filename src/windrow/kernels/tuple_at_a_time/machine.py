@@ -13,13 +13,16 @@ from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.tuple_at_a_time.arrival import Buffers, drop_heads, next_arrivals, no_arrivals
 from windrow.kernels.tuple_at_a_time.tape import (
+    Buffers,
     Conditions,
     Found,
     Numbers,
     Tape,
     Trace,
+    drop_heads,
+    next_arrivals,
+    no_arrivals,
     no_work,
     trace_of,
 )

@@ -38,15 +38,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
 from windrow.kernels.jit import kernel, kernel_part
-from windrow.kernels.tuple_at_a_time.tape import (
-    ADMIT,
-    DROP,
-    FOUND,
-    OUTPUT,
-    Numbers,
-    Trace,
-    note,
-)
+from windrow.kernels.tuple_at_a_time.tape import ADMIT, DROP, FOUND, OUTPUT, Numbers, Trace, note
 
 NONE = -1
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from windrow.kernels.tuple_at_a_time.arrival import order_by_keys
 from windrow.kernels.tuple_at_a_time.few import cursors_from, few, with_own_window
 from windrow.kernels.tuple_at_a_time.machine import Move
 from windrow.kernels.tuple_at_a_time.sweep import (
@@ -31,6 +30,7 @@ from windrow.kernels.tuple_at_a_time.tape import (
     Tape,
     Trace,
     no_work,
+    order_by_keys,
     trace_of,
 )
 

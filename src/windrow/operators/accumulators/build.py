@@ -6,7 +6,7 @@ and read the same column share it.
     COUNT, SUM, AVG            sums.py        counts, and exact sums
     VAR_*, STDDEV_*            variances.py   exact sums of values and of squares
     MIN, MAX, MEDIAN           ordered.py     the values alive, in order
-    MIN_BY, MAX_BY             value_by.py    pairs of values, in the order of the second
+    MIN_BY, MAX_BY             ordered.py     pairs of values, in the order of the second
     COUNT(DISTINCT x), ..      here           how many copies of each value, around one of the above
     those that others add      plain.py       the values alive, for a function in Python
 

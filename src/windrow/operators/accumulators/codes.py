@@ -32,7 +32,7 @@ from windrow.operators.columns.key_columns import (
     plain,
 )
 from windrow.operators.columns.key_directory import KeyDirectory
-from windrow.operators.columns.ranks import from_real_ranks, real_ranks
+from windrow.operators.columns.total_order import from_real_ranks, real_ranks
 
 NO_TEXTS = Texts(np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.int64))
 

@@ -49,8 +49,7 @@ from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_columns import fixed_values
 from windrow.operators.engine.base import Snapshot
 from windrow.operators.feeds.net_changes import net_changes
-from windrow.physical.explain.aggregate_facts import FEW_ROWS
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_aggregate import FEW_ROWS, SlidingAggregate
 from windrow.schema import MAX_TICK
 
 

@@ -54,8 +54,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.operators.bestmatch.candidates import LEFT, RIGHT, PairFinder
-from windrow.operators.bestmatch.rows import RowBuilder, gathered
+from windrow.operators.bestmatch.match_index import LEFT, RIGHT, PairFinder
+from windrow.operators.bestmatch.rows import Found, RowBuilder, gathered
 from windrow.operators.columns.changes import ChangeBatch, select
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.engine.base import WaitingOp
@@ -65,9 +65,8 @@ from windrow.schema import MAX_TICK, MIN_TICK
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from windrow.operators.bestmatch.rows import Found
     from windrow.operators.routing.partition import OwnCells
-    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+    from windrow.physical.nodes.bestmatch import MatwinBestmatch
 
 
 FIRST, SECOND = "$first", "$second"

@@ -31,13 +31,12 @@ from windrow.errors import UnsupportedError
 from windrow.kernels import bestmatch as kernels
 from windrow.kernels.bestmatch import NO_LIMIT
 from windrow.operators.columns.arrow_types import arrow_type
-from windrow.plan.nodes.bestmatch_join import YOUNGEST
+from windrow.plan.nodes.bestmatch_join import YOUNGEST, Dimension, Limit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.operators.columns.changes import ChangeBatch
-    from windrow.plan.nodes.bestmatch_join import Dimension, Limit
     from windrow.schema import Schema
 
 MOST_DIGITS = 18

@@ -30,18 +30,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.errors import DataError
-from windrow.kernels.bestmatch import best_of_runs
-from windrow.kernels.match_sets import Sets, best_with_sets, intersections
+from windrow.kernels.bestmatch import Sets, best_of_runs, best_with_sets, intersections
 from windrow.operators.bestmatch.distances import common_scale, shifted, units_within, whole_numbers
 from windrow.operators.columns import wide_numbers
 from windrow.operators.expressions.functions import call_function
-from windrow.plan.nodes.bestmatch_join import SUBSET
+from windrow.plan.nodes.bestmatch_join import SUBSET, Dimension, Limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from windrow.operators.bestmatch.rows import PairValues
-    from windrow.plan.nodes.bestmatch_join import Dimension, Limit
 
 
 Numbers = NDArray[np.int64]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.operators.columns.chunks import ChunkSlice
-    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+    from windrow.physical.nodes.bestmatch import MatwinBestmatch
     from windrow.plan.nodes.bestmatch_join import Dimension
 
 NOWHERE = -1

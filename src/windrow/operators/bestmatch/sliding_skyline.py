@@ -73,7 +73,7 @@ from windrow.schema import MAX_TICK, MIN_TICK
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+    from windrow.physical.nodes.bestmatch import SlidingSkyline
 
 
 MOST_UNJUDGED = 1 << 17

@@ -8,21 +8,17 @@ canonical one; operators see no other. Data that comes in wider or narrower form
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from windrow.errors import BindError, DataError
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
 
 Part = TypeVar("Part")
 

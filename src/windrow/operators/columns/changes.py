@@ -32,10 +32,10 @@ chunks as a whole are never joined.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -43,10 +43,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.schema import END, MAX_TICK, SIGN, TIME
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 TUPLES = "__tuples"
 """The column of merged rows that says how many tuples each stands for (`merged_rows.py`)."""

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.errors import UnsupportedError
-from windrow.kernels import key_words as kernels
+from windrow.kernels import keys as kernels
 from windrow.kernels.jit import writable
 from windrow.operators.columns.changes import counted
 

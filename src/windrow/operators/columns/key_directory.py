@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from windrow.kernels import key_table
+from windrow.kernels import keys as key_table
 from windrow.kernels.jit import writable
 from windrow.operators.columns.key_columns import Words, equal_values, key_words
 

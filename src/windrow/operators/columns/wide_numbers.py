@@ -10,16 +10,12 @@ kept are the words, 32 bytes a number.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.operators.bestmatch.distances import units_within
-
-if TYPE_CHECKING:
-    from windrow.plan.nodes.bestmatch_join import Limit
+from windrow.plan.nodes.bestmatch_join import Limit
 
 Words = NDArray[np.uint64]
 Flags = NDArray[np.bool_]

@@ -22,14 +22,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from windrow.errors import InternalError
-from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
+from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice, bound_of_step
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from windrow.operators.columns.changes import ChangeBatch
-    from windrow.operators.columns.chunks import ChunkSlice
     from windrow.operators.engine.memory import Memory
 
 STATE_VERSION = 6

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from windrow.operators.engine.memory import Memory
     from windrow.operators.routing.partition import Own
     from windrow.physical.nodes.base import PhysicalNode
-    from windrow.physical.nodes.scan_table import ScanTable
+    from windrow.physical.nodes.scans import ScanTable
 
 
 def build(node: PhysicalNode, own: Own | None = None) -> Operator:

@@ -20,9 +20,8 @@ from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode
-    from windrow.physical.nodes.scan_stream import ScanStream
-    from windrow.physical.nodes.scan_table import ScanTable
-    from windrow.physical.nodes.table_join_rows import TableJoinRows
+    from windrow.physical.nodes.scans import ScanStream, ScanTable
+    from windrow.physical.nodes.stateless import TableJoinRows
     from windrow.physical.query import PhysicalQuery
 
 
@@ -89,7 +88,7 @@ def scan(node: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
         DataError: a change is of no known kind.
 
     Examples:
-        >>> from windrow.physical.nodes.scan_stream import ScanStream
+        >>> from windrow.physical.nodes.scans import ScanStream
         >>> from windrow.schema import Field, Schema
         >>> columns = Schema((Field("x.k", "string"),))
         >>> node = ScanStream("a", "x", ("k",), columns, "t", "bigint", 0)

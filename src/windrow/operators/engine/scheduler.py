@@ -34,13 +34,7 @@ import pyarrow as pa
 
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.columns.changes import ChangeBatch, no_rows
-from windrow.operators.engine.driver import (
-    Driver,
-    InTime,
-    MicroBatch,
-    OperatorDriver,
-    Setting,
-)
+from windrow.operators.engine.driver import Driver, InTime, MicroBatch, OperatorDriver, Setting
 from windrow.operators.engine.row_drivers import LeafDriver, PortDriver
 from windrow.physical.options import ITA, NTA, TPA
 from windrow.physical.partitioning.shared_stages import below

@@ -31,9 +31,7 @@ from windrow.operators.expressions.duckdb_engine import (
     reason,
 )
 from windrow.operators.expressions.functions import call_function
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.stateless import FilterRows, ProjectRows, RangeRows
 from windrow.plan.exprs import EVENT_TIME
 from windrow.plan.functions import FunctionKinds
 from windrow.plan.types import refused_expression

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,9 +12,6 @@ import pyarrow as pa
 from windrow.errors import BindError, DataError
 from windrow.operators.columns.arrow_types import VALUE_TYPES, arrow_type, conform, spark_type
 from windrow.plan.functions import UserFunction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 def user_function(

@@ -37,7 +37,7 @@ from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.engine.base import SteppingOp
 from windrow.operators.joins.join_inputs import last_needed
 from windrow.operators.joins.keyed_rows import partition_words, places_of_partitions
-from windrow.physical.nodes.resolve_changes import ResolveChanges
+from windrow.physical.nodes.feeds import ResolveChanges
 from windrow.schema import MAX_TICK
 
 FIRST, LOST = "first", "lost"

@@ -78,7 +78,7 @@ from windrow.operators.columns.total_order import in_total_order
 from windrow.operators.engine.base import SteppingOp
 from windrow.operators.feeds.change_feed import find_deleted
 from windrow.operators.joins.keyed_rows import divided_by, partition_words, places_of_partitions
-from windrow.physical.nodes.count_rows import CountRows
+from windrow.physical.nodes.feeds import CountRows
 from windrow.schema import MAX_TICK
 
 NEXT_NUMBER = "next_number"
@@ -240,7 +240,13 @@ class NewestChangesOp(NumberedRowsOp):
         if not is_delete.any():
             return places
         self.counters.probes += int(np.count_nonzero(is_delete))
-        found = find_deleted(self._there.slices, changes, self._compared, _never, MAX_TICK)
+        found = find_deleted(
+            self._there.slices,
+            changes,
+            self._compared,
+            lambda times: np.full(len(times), MAX_TICK, np.int64),
+            MAX_TICK,
+        )
         taken, stored = found.taken[is_delete], len(found.places)
         if (taken == NOTHING).any():
             raise InternalError(
@@ -286,11 +292,6 @@ class NewestChangesOp(NumberedRowsOp):
             return ChangeBatch(select(chunks[-1].batch.columns.slice(0, 0), self._shown), times)
         columns = Places(places).columns(lambda at: select(chunks[at].batch.columns, self._shown))
         return ChangeBatch(columns, times, None, signs)
-
-
-def _never(times: Numbers) -> Numbers:
-    """The ends of rows of a count window."""
-    return np.full(len(times), MAX_TICK, np.int64)
 
 
 def _newest_of(part: ChunkSlice, count: int) -> Numbers:

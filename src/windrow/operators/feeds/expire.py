@@ -28,7 +28,7 @@ from windrow.operators.columns.changes import ChangeBatch, concat, in_time_order
 from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.operators.engine.base import SteppingOp
 from windrow.operators.joins.alive_rows import take_back
-from windrow.physical.nodes.expire_rows import ExpireRows
+from windrow.physical.nodes.feeds import ExpireRows
 from windrow.schema import MAX_TICK
 
 

@@ -1,7 +1,8 @@
 """Changes made net, read to signs as users write them, and updates told apart for the answer.
 
-`NetChangesOp` makes a changelog of rows that come and go by signs alone. What stands below takes its rows back by itself, so that the changes of an instant are the sum of
-its signs, row by row, whatever was there before:
+`NetChangesOp` makes a changelog of rows that come and go by signs alone. What stands below takes its
+rows back by itself, so that the changes of an instant are the sum of its signs, row by row, whatever
+was there before:
 
     - a  + a  + b      at one instant of the input
           + b          of the answer
@@ -26,7 +27,7 @@ A row that is part of an update carries its sign twice over, from here to the an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -43,8 +44,6 @@ from windrow.plan.changelogs import SIGNS, unknown_change
 from windrow.schema import CHANGE_TYPE, MAX_TICK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from windrow.physical.nodes.set_op import SetOp
 
 

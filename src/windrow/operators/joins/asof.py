@@ -59,14 +59,13 @@ from windrow.operators.columns.chunks import ChunkBuffer, bound_of_step
 from windrow.operators.columns.total_order import order_with_tied
 from windrow.operators.engine.base import WaitingOp
 from windrow.operators.joins.keyed_rows import NO_KEY, FoundRows, KeySlots, rows_with_keys
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import MAX_TICK, MIN_TICK, Field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from windrow.physical.nodes.asof_sweep import AsofSweep
     from windrow.plan.nodes.asof_join import AsofMatch
-    from windrow.schema import Field
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]

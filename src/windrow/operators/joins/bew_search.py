@@ -40,7 +40,7 @@ from windrow.kernels.bew_scan import Wanted
 from windrow.kernels.jit import writable
 from windrow.operators.columns.changes import ROW_BITS, Places
 from windrow.operators.columns.key_columns import Words, equal_values
-from windrow.operators.columns.ranks import Flags, Ranked, compare, ranked_sides
+from windrow.operators.columns.total_order import Flags, Ranked, compare, ranked_sides
 from windrow.operators.engine.base import Counters
 from windrow.operators.joins.bew_window import JoinWindow, Scan, buckets, key_of
 from windrow.operators.joins.join_steps import Predicates, Route, only_one_way, within_windows

@@ -29,7 +29,7 @@ from windrow.operators.columns.key_columns import (
     is_exact,
     mixed_words,
 )
-from windrow.operators.columns.ranks import Ranked, ranks_of, valid_rows
+from windrow.operators.columns.total_order import Ranked, ranks_of, valid_rows
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]

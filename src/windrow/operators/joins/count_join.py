@@ -60,12 +60,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels.count_join import (
-    NEVER,
-    Partitions,
-    newest_of_partition,
-    partition_exits,
-)
+from windrow.kernels.count_join import NEVER, Partitions, newest_of_partition, partition_exits
 from windrow.kernels.jit import writable
 from windrow.operators.columns.arrow_types import moved
 from windrow.operators.columns.changes import (

@@ -15,7 +15,7 @@ not, that the windows and the keys allow. Joins propose candidates in blocks of 
 the columns that the predicates read, and keep those for which all are true. Which way a predicate
 is tested depends on what it is:
 
-    a.x < b.x + 5           comparisons of numbers and times: as 64-bit ranks (`ranks.py`), or as
+    a.x < b.x + 5           comparisons of numbers and times: as 64-bit ranks (`total_order.py`), or as
                             whole numbers of any size where sums take more
     similar(a.o, b.o)       the user's function, once per block
     anything else           DuckDB, on the columns it reads
@@ -40,7 +40,13 @@ from numpy.typing import NDArray
 
 from windrow.errors import DataError
 from windrow.operators.columns.changes import take_columns
-from windrow.operators.columns.ranks import compare, ranked_sides, ranks_of, valid_rows, wide_sums
+from windrow.operators.columns.total_order import (
+    compare,
+    ranked_sides,
+    ranks_of,
+    valid_rows,
+    wide_sums,
+)
 from windrow.operators.expressions.evaluate import Evaluator
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.probe_orders import first_ready, next_input, predicate_inputs

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from windrow.operators.expressions.evaluate import Evaluator
-    from windrow.physical.nodes.table_join_rows import TableJoinRows
+    from windrow.physical.nodes.stateless import TableJoinRows
 
     Rows = NDArray[np.int64]
     Pairs = tuple[range, Rows, Rows]

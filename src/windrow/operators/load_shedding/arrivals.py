@@ -30,6 +30,7 @@ from windrow.operators.load_shedding.draws import (
     KEEP,
     PROBE,
     Draws,
+    Losses,
     Purpose,
     bits,
     chance_of,
@@ -38,7 +39,6 @@ from windrow.operators.load_shedding.draws import (
     numbered,
     row_words,
 )
-from windrow.operators.load_shedding.marks import Losses
 from windrow.physical.load_shedding.limits import room_to_wait
 from windrow.schema import MAX_TICK
 

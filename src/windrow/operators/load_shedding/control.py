@@ -27,15 +27,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.allocation.dividing import Pot, best_rates
 from windrow.allocation.loads import Allocation, Load, Resources, alike, products_of_others
-from windrow.allocation.strategies import BY_NAME
+from windrow.allocation.strategies import BY_NAME, Pot, best_rates
 from windrow.errors import DataError
 from windrow.operators.load_shedding.counted import Blocks, Counted, Span, combinations_met
 from windrow.operators.load_shedding.draws import bits, number_of, numbered
 from windrow.operators.load_shedding.tokens import Sent, Tokens, whole_part
 from windrow.physical.load_shedding.limits import BEST, CLEARLY, PANES_PER_WINDOW, Shedding, floors
-from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.time_join import SheddingJoin
 from windrow.plan.catalog import USUAL_UNIT, ticks_per_unit
 from windrow.plan.units import show_ticks
 

@@ -12,7 +12,7 @@ nothing was shed. How wide the interval is, `margins.py` knows; docs/design/shed
 formulas. Rows are combinations: they come with the draws and chances of their tuples, and go by
 their own ends.
 
-Marks among the rows (`marks.py`) say from when to when combinations may be missing. At either
+Marks among the rows (`draws.py`) say from when to when combinations may be missing. At either
 instant all groups get a version, for their intervals may change though their rows do not: each is
 given a row that goes as it comes.
 """
@@ -37,8 +37,8 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkSlice
 from windrow.operators.columns.key_columns import fixed_values
 from windrow.operators.engine.base import Snapshot
+from windrow.operators.load_shedding.draws import Doubt, is_mark
 from windrow.operators.load_shedding.margins import Arguments, Drawn, MarginKeeper
-from windrow.operators.load_shedding.marks import Doubt, is_mark
 from windrow.physical.load_shedding.limits import chance_column, draw_column
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.plan.nodes.window_aggregate import Aggregate

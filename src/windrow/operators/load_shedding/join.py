@@ -17,7 +17,7 @@ the others were kept. After each pane no more is held than there is memory for.
 
 Where totals are estimated above, results carry which draws made them, and by which chances: the
 columns of `physical.load_shedding.limits.hidden_fields`. Marks among them tell where some may be missing
-(`marks.py`).
+(`draws.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from windrow.operators.joins.join_inputs import (
 from windrow.operators.joins.join_steps import Route
 from windrow.operators.load_shedding.arrivals import Arrivals, Waited, column_of
 from windrow.operators.load_shedding.control import Control, Division, SentTo
-from windrow.operators.load_shedding.counted import Blocks, Span
+from windrow.operators.load_shedding.counted import Blocks, Recall, Span
 from windrow.operators.load_shedding.draws import (
     KEEP,
     NOT_DRAWN,
@@ -53,6 +53,7 @@ from windrow.operators.load_shedding.draws import (
     Caps,
     Chances,
     Draws,
+    Losses,
     Purpose,
     bits,
     chance_of,
@@ -60,11 +61,9 @@ from windrow.operators.load_shedding.draws import (
     number_of,
     numbered,
 )
-from windrow.operators.load_shedding.marks import Losses
-from windrow.operators.load_shedding.recall import Recall
-from windrow.physical.load_shedding.errors import check_enough_for_rows
+from windrow.physical.load_shedding.facts import check_enough_for_rows
 from windrow.physical.load_shedding.limits import Shedding, hidden_fields
-from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.time_join import SheddingJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.jit import writable
-from windrow.kernels.key_words import chain_words
+from windrow.kernels.keys import chain_words
 from windrow.kernels.sliding_margins import (
     NONE,
     OWN,

@@ -45,7 +45,6 @@ from windrow.kernels.bew_period import (
     no_progress,
 )
 from windrow.kernels.jit import writable
-from windrow.kernels.structures.room import empty_store, with_newest
 from windrow.kernels.structures.sample import (
     Asked,
     Entries,
@@ -55,7 +54,7 @@ from windrow.kernels.structures.sample import (
     still_there,
 )
 from windrow.kernels.structures.store import Store, nbytes
-from windrow.kernels.structures.window import STRUCTURES
+from windrow.kernels.structures.window import STRUCTURES, empty_store, with_newest
 from windrow.operators.columns.changes import ROW_BITS, ROW_MASK, ChangeBatch, Places
 from windrow.operators.engine.base import Counters, Snapshot
 from windrow.operators.joins.bew_search import MOST_FOUND, START_ROWS, Numbers, Partial, Search
@@ -71,7 +70,7 @@ from windrow.operators.joins.tuple_at_a_time.tuple_words import (
 from windrow.operators.load_shedding.draws import KEEP, NOT_DRAWN, Draws
 from windrow.operators.load_shedding.draws import PROBE as PROBE_DRAW
 from windrow.operators.load_shedding.join import ShedJoinOp
-from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.time_join import SheddingJoin
 
 MOST_GONE = 0.25
 """How many entries may be marked, as a share of those that are held, before it is built anew."""

@@ -20,19 +20,20 @@ from windrow.operators.bestmatch.distances import Measure
 from windrow.operators.columns.arrow_types import moved
 from windrow.operators.columns.changes import ChangeBatch, counted
 from windrow.operators.columns.key_columns import Words, can_equal, key_words, mixed_words
-from windrow.operators.load_shedding.marks import is_mark
+from windrow.operators.load_shedding.draws import is_mark
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+from windrow.physical.nodes.bestmatch import MatwinBestmatch
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.shapes import TwoStreamJoin
 from windrow.physical.partitioning.buckets import (
+    Axis,
+    Cells,
     HashKeys,
     HashShares,
     Partitioning,
     Single,
     Slices,
 )
-from windrow.physical.partitioning.cells import Axis, Cells
 from windrow.schema import MIN_TICK
 
 Rows = NDArray[np.int64]

@@ -19,15 +19,15 @@ from windrow.physical.algorithms import (
     STANDARD_PAGES,
     choice,
 )
-from windrow.physical.explain.cost_facts import NO_WINDOW_JOIN
+from windrow.physical.estimates import NO_WINDOW_JOIN
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
+from windrow.physical.nodes.bestmatch import MatwinBestmatch
 from windrow.physical.nodes.count_join import CountJoin
-from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
 from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.physical.nodes.set_op import SetOp
 from windrow.physical.nodes.snapshot_join import SnapshotJoin
+from windrow.physical.nodes.stateless import UnionRows
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.physical.nodes.union_rows import UnionRows
 from windrow.physical.option import ALL, asked_order, structure_names
 from windrow.physical.options import Options
 from windrow.physical.structures import BUFFER, TTREE, served_range

@@ -23,14 +23,17 @@ from windrow.optimize.cost.joins import (
     sweep_join,
     untested_join,
 )
-from windrow.optimize.cost.kernels import (
+from windrow.optimize.cost.statistics import PlanStatistics, Sized, sized
+from windrow.optimize.cost.structures import (
     KERNELS,
     REFERENCE,
+    Direction,
+    Structure,
+    Weights,
+    direction_cost,
     machine_factor,
     restoring_us,
 )
-from windrow.optimize.cost.statistics import PlanStatistics, Sized, sized
-from windrow.optimize.cost.structures import Direction, Structure, Weights, direction_cost
 from windrow.physical.algorithms import (
     ALGORITHMS,
     ASYMMETRIC,
@@ -107,10 +110,7 @@ WAITS = "answers once the watermark has passed"
 class Plan:
     """A way to run a join, and what it costs in seconds of processor per tick.
 
-    Attributes:
-        node: the join, run so.
-        seconds: what it costs.
-        note: why it is never taken by itself; "" where cost alone decides.
+    `note` says why it is never taken by itself; "" where cost alone decides.
     """
 
     node: MultiJoin

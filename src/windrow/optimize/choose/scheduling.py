@@ -53,13 +53,12 @@ from math import prod
 
 from windrow.optimize.cost.statistics import PlanStatistics
 from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
-from windrow.physical.estimates import ONE_PLAN
-from windrow.physical.explain.cost_facts import show_count
+from windrow.physical.estimates import ONE_PLAN, show_count
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.expire_rows import ExpireRows
-from windrow.physical.nodes.expiring_join import ExpiringJoin
+from windrow.physical.nodes.feeds import ExpireRows
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.range_rows import RangeRows
+from windrow.physical.nodes.snapshot_join import ExpiringJoin
+from windrow.physical.nodes.stateless import RangeRows
 from windrow.physical.options import AUTO, ITA, NTA, TPA, Options
 from windrow.physical.query import Schedule
 from windrow.plan.statistics import ASSUMED
@@ -85,8 +84,9 @@ class Load:
 
     @classmethod
     def of(cls, root: PhysicalNode) -> Load:
-        """The load of a plan."""
-        return cls(_operators(root), len(_windows(root)))
+        """The load of a plan; windows are told apart by their lengths, in ticks or in rows."""
+        windows = {node.own_window for node in root.walk() if node.own_window is not None}
+        return cls(_operators(root), len(windows))
 
 
 @dataclass(frozen=True)
@@ -177,11 +177,6 @@ def _is_asked_for(options: Options) -> bool:
 def _operators(node: PhysicalNode) -> int:
     below = max(map(_operators, node.inputs), default=0)
     return below + node.is_stateful
-
-
-def _windows(root: PhysicalNode) -> set[tuple[str, int]]:
-    """The lengths of the windows of a plan, in ticks or in rows."""
-    return {node.own_window for node in root.walk() if node.own_window is not None}
 
 
 def held_rows(node: PhysicalNode, numbers: PlanStatistics) -> float | None:

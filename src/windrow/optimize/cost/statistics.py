@@ -13,8 +13,7 @@ from itertools import combinations
 from math import expm1, log1p, prod
 
 from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output
-from windrow.optimize.cost.kernels import CALLED, COMPARED, IN_BLOCKS
-from windrow.optimize.cost.structures import Direction
+from windrow.optimize.cost.structures import CALLED, COMPARED, IN_BLOCKS, Direction
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.probe_orders import ordered_pairs, predicate_inputs

@@ -36,7 +36,7 @@ from windrow.physical.load_shedding.limits import (
     part_of,
     room_to_wait,
 )
-from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.time_join import SheddingJoin
 
 NEARLY_ALL = 0.99
 """What is expected at most where all fits but a part of a batch, which may have to wait."""

@@ -14,8 +14,7 @@ from windrow.physical.algorithms import (
     PIPELINE,
     SWEEP,
 )
-from windrow.physical.explain.bounds_text import event_time, plus
-from windrow.physical.explain.facts import Fact
+from windrow.physical.explain.facts import Fact, event_time, plus
 from windrow.physical.options import Options
 from windrow.physical.probe_orders import first_ready, is_along_path, pipeline_order, probe_order
 from windrow.physical.structures import BUFFER, served_range

@@ -28,7 +28,7 @@ from html import escape
 from typing import Any, Self
 
 from windrow.errors import PlanError
-from windrow.physical.explain.cost_facts import total_cost
+from windrow.physical.estimates import total_cost
 from windrow.physical.explain.facts import Fact, show_promises
 from windrow.physical.explain.query_facts import (
     StageFacts,
@@ -219,15 +219,15 @@ def _attention(physical: PhysicalQuery, stages: Sequence[StageFacts]) -> list[st
             if stage.warning
         ]
     if physical.root.has_state:
-        strict = [scan for scan in physical.root.scans if _has_no_slack(show_promises(scan))]
+        strict = [
+            scan
+            for scan in physical.root.scans
+            if show_promises(scan) in {"lateness 0", "lateness 0s"}
+        ]
         names = ", ".join(dict.fromkeys(scan.alias for scan in strict))
         if strict:
             lines.append(f"lateness is 0 for {names}: a row that comes out of order there is late")
     return lines
-
-
-def _has_no_slack(promise: str) -> bool:
-    return promise in {"lateness 0", "lateness 0s"}
 
 
 def _of(facts: Sequence[Fact], label: str) -> list[str]:

@@ -1,4 +1,7 @@
-"""What EXPLAIN tells of a node, as facts of a label and lines, and what streams promise, in words."""
+"""What EXPLAIN tells of a node, as facts of a label and lines; promises, windows and bounds in words.
+
+All lengths are ticks inside; they are shown in the unit of the query's event time.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from windrow.plan.units import show_ticks
+from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.scan_stream import ScanStream
+    from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.nodes.scans import ScanStream
 
 
 Fact: TypeAlias = tuple[str, list[str]]
@@ -81,3 +86,171 @@ def remedy(scan: ScanStream, names: str, gap: int) -> str:
     if scan.read_ahead is not None:
         return f"raise the read-ahead of {names}"
     return f"have punctuations of {names} sent after all rows up to their time"
+
+
+def show_bound(left: str, right: str, lo: int, hi: int, time_type: str) -> str:
+    """t(right) - t(left) in [-lo, hi]: `a-b within 1h`, or with its direction if it has one."""
+    difference = f"t({right}) - t({left})"
+    if lo >= UNBOUNDED:
+        return f"{difference} <= {show_ticks(hi, time_type)}"
+    if hi >= UNBOUNDED:
+        return f"{difference} >= {show_ticks(-lo, time_type)}"
+    if lo == hi:
+        return f"{left}-{right} within {show_ticks(hi, time_type)}"
+    return f"{difference} in [{show_ticks(-lo, time_type)}, {show_ticks(hi, time_type)}]"
+
+
+def stated_windows(graph: WindowGraph, time_type: str) -> list[str]:
+    """The windows as the user wrote them, each with its meaning."""
+    names = graph.streams
+    by_text: dict[str, list[Bound]] = {}
+    for bound in graph.stated:
+        by_text.setdefault(bound.text, []).append(bound)
+    lines = []
+    for text, bounds in by_text.items():
+        meanings = [_meaning(names, bound, time_type) for bound in bounds]
+        if len(bounds) > 1 and len(by_text) == 1 and graph.form == "uniform clique":
+            meanings = [f"every pair within {show_ticks(bounds[0].hi, time_type)}"]
+        lines.append(f"{text}{': ' if text else ''}{', '.join(meanings)}")
+    return lines
+
+
+def window_meanings(graph: WindowGraph, time_type: str) -> list[str]:
+    """What the windows mean, where nobody wrote them so."""
+    return list(dict.fromkeys(_meaning(graph.streams, bound, time_type) for bound in graph.stated))
+
+
+def _meaning(names: tuple[str, ...], bound: Bound, time_type: str) -> str:
+    """What a bound says; one that is the same both ways names the streams in the order of FROM."""
+    left, right = bound.left, bound.right
+    if bound.lo == bound.hi:
+        left, right = sorted((left, right))
+    return show_bound(names[left], names[right], bound.lo, bound.hi, time_type)
+
+
+def implied_windows(graph: WindowGraph, time_type: str) -> list[str]:
+    """Windows of pairs for which the user stated none, by the closure of the graph."""
+    return [
+        _closed(graph, a, b, time_type)
+        for a, b in _pairs(graph)
+        if (a, b) not in graph.stated_pairs
+    ]
+
+
+def tightened_windows(graph: WindowGraph, time_type: str) -> list[str]:
+    """Stated windows that the other ones narrow."""
+    return [
+        _closed(graph, a, b, time_type)
+        for a, b in _pairs(graph)
+        if (a, b) in graph.stated_pairs
+        and (graph.upper[a][b], graph.upper[b][a]) != (graph.direct[a][b], graph.direct[b][a])
+    ]
+
+
+def _pairs(graph: WindowGraph) -> list[tuple[int, int]]:
+    size = len(graph.streams)
+    return [(a, b) for a in range(size) for b in range(a + 1, size)]
+
+
+def _closed(graph: WindowGraph, a: int, b: int, time_type: str) -> str:
+    names = graph.streams
+    return show_bound(names[a], names[b], graph.upper[b][a], graph.upper[a][b], time_type)
+
+
+def event_time(node: PhysicalNode, alias: str) -> str:
+    """The event time of an input as the user knows it: its time column, or t(alias)."""
+    origin = node.origin
+    return (
+        f"{alias}.{origin.time}" if origin is not None and origin.alias == alias else f"t({alias})"
+    )
+
+
+def lag_terms(node: PhysicalNode, below: int) -> list[str]:
+    """What the watermark trails the newest row of an input of a node by, as terms of a sum.
+
+    That is the largest lateness, the lead that other promises leave, the delay `below`, and how
+    far the stream runs ahead of the slowest one.
+    """
+    sources = node.scans
+    time_type = sources[0].time_type
+    lateness = largest_lateness(sources)
+    terms = [f"lateness {show_ticks(lateness, time_type)}"] if lateness else []
+    if has_lead(sources):
+        terms.append(LEAD)
+    if below:
+        terms.append(f"delay {show_ticks(below, time_type)}")
+    return [*terms, "distance"] if len(sources) > 1 else terms
+
+
+def plus(base: str, ticks: int, time_type: str) -> str:
+    """`a.ts + 1h`, `a.ts - 5s`, or `a.ts` alone."""
+    if ticks == 0:
+        return base
+    return f"{base} {'+' if ticks > 0 else '-'} {show_ticks(abs(ticks), time_type)}"
+
+
+def drop_condition(
+    node: PhysicalNode, alias: str, retention: int, delayed: int, time_type: str
+) -> str:
+    """When a row of an input goes; `delayed` is what the operator's watermark trails by."""
+    watermark = plus("watermark", -delayed, time_type)
+    return f"drop {alias} when {watermark} > {plus(event_time(node, alias), retention, time_type)}"
+
+
+def source_name(node: PhysicalNode) -> str:
+    """What the rows of a node are called: the stream, the derived table, or `rows` of a join."""
+    sources = {source.alias for source in node.scans}
+    if len(sources) == 1:
+        return sources.pop()
+    prefixes = {name.split(".", 1)[0] for name in node.schema.names if "$" not in name}
+    return prefixes.pop() if len(prefixes) == 1 and not prefixes & sources else "rows"
+
+
+def lifetime(below: PhysicalNode, alive: int | None) -> str:
+    """From when to when a row of a node is alive; `alive` as `alive_ticks` gives it."""
+    if alive is None:
+        return "until the answer below takes them back"
+    return below.lifetime(show_ticks(alive, below.time_type))
+
+
+def alive_bound(node: PhysicalNode, rows: PhysicalNode, alias: str, alive: int, below: int) -> str:
+    """The most rows that are held by what tells that they expire, one tick after they were alive.
+
+    ---[=======================|--------)-----> held until the watermark has passed its expiry
+       t                   t + alive  + 1 tick
+    """
+    return state_bound(node, rows, alias, alive, below, ["1 tick"])
+
+
+def state_bound(
+    node: PhysicalNode,
+    rows: PhysicalNode,
+    alias: str,
+    retention: int,
+    below: int,
+    beyond: Sequence[str] = (),
+) -> str:
+    """The most rows of an input that are held after a batch; `rows` is the input.
+
+    `beyond` are terms of the time that rows are held beyond their retention.
+
+        watermark - retention        watermark                       newest
+        ------[=========================|===============================]---> time
+                  retention                lateness + distance + delay
+
+    The watermark trails the newest row by the largest lateness, and further by how far this
+    stream runs ahead of the slowest one. With a negative retention a row meets only what lies
+    before it, and goes before the watermark comes to it; where that is all rows, none is held:
+
+        watermark        watermark - retention                       newest
+        ------|--------------------[====================================]---> time
+    """
+    time_type = node.time_type
+    terms = [*([show_ticks(retention, time_type)] if retention > 0 else []), *beyond]
+    length = " + ".join(terms + lag_terms(node, below) or [show_ticks(0, time_type)])
+    if retention < 0:
+        length = f"max(0, {length} - {show_ticks(-retention, time_type)})"
+    else:
+        length = f"({length})"
+    rate = " x ".join([f"rate({alias})", *rows.matches])
+    return f"{alias} <= {rate} x {length} + one batch"

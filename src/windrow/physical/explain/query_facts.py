@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from windrow.physical.algorithms import DEFAULT
-from windrow.physical.estimates import CHANGED
-from windrow.physical.explain.cost_facts import total_cost
+from windrow.physical.estimates import CHANGED, total_cost
 from windrow.physical.explain.facts import (
     LEAD,
     Fact,
@@ -18,8 +17,7 @@ from windrow.physical.explain.facts import (
 )
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.scans import ScanStream, ScanTable
 from windrow.physical.options import IN_STEP, ITA, NTA, ROUND_ROBIN, SPILL, Options
 from windrow.physical.partitioning.buckets import Single
 from windrow.physical.partitioning.shared_stages import SharedStage, stages
@@ -56,7 +54,9 @@ def query_facts(physical: PhysicalQuery) -> list[Fact]:
         ("late rows", _late_rows(physical)),
         *schedule_facts(physical),
         ("memory", [memory_line(physical.options)]),
-        *_processor(physical.root),
+        *said(
+            ("processor", [node.probe_limit for node in physical.root.walk() if node.probe_limit])
+        ),
         ("cost", [total_cost(physical.root, physical.time_type)]),
     ]
     if physical.options.polling is not None:
@@ -100,11 +100,6 @@ def memory_line(options: Options) -> str:
     if options.on_memory == SPILL:
         return f"at most {limit} of state; beyond that old tuples go to disk"
     return f"at most {limit} of state; beyond that the query fails"
-
-
-def _processor(root: PhysicalNode) -> list[Fact]:
-    """How many arrivals may probe, where someone has said it."""
-    return said(("processor", [node.probe_limit for node in root.walk() if node.probe_limit]))
 
 
 def _stream(source: ScanStream) -> str:

@@ -18,7 +18,7 @@ batch of rows is what `operators.load_shedding.margins.Drawn` holds. Neither is 
 projections between the join and the aggregate hand them on under the same names.
 
 A row whose chances are 0 is no result but a mark: from its time until the tick in its `$draw_i`
-results may be missing (`operators/load_shedding/marks.py`). Filters let it pass.
+results may be missing (`operators/load_shedding/draws.py`). Filters let it pass.
 """
 
 from __future__ import annotations

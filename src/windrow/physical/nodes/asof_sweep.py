@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.explain.bounds_text import drop_condition, event_time, plus, state_bound
-from windrow.physical.nodes.base import key_classes
+from windrow.physical.explain.facts import Fact, Show, drop_condition, event_time, plus, state_bound
+from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
 from windrow.physical.nodes.shapes import TwoStreamJoin
 from windrow.physical.partitioning.buckets import show_class
 from windrow.plan.texts import KIND_NAMES
 from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
-    from windrow.physical.explain.facts import Fact, Show
-    from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request
     from windrow.physical.options import Options
     from windrow.plan.nodes.asof_join import AsofJoin, AsofMatch
     from windrow.schema import Schema

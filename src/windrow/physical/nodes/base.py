@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from windrow.physical.estimates import Estimate
     from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.nodes.multi_join import MultiJoin
-    from windrow.physical.nodes.scan_stream import ScanStream
-    from windrow.physical.nodes.scan_table import ScanTable
+    from windrow.physical.nodes.scans import ScanStream, ScanTable
     from windrow.physical.options import Options
     from windrow.physical.partitioning.buckets import Partitioning
     from windrow.plan.exprs import Expr, Named

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from windrow.physical.estimates import estimate_facts
 from windrow.physical.explain.algorithm_facts import algorithm_facts, probes, tests
-from windrow.physical.explain.bounds_text import drop_condition, lag_terms, plus, stated_windows
-from windrow.physical.explain.cost_facts import estimate_facts
-from windrow.physical.explain.facts import said
+from windrow.physical.explain.facts import (
+    Fact,
+    Show,
+    drop_condition,
+    lag_terms,
+    plus,
+    said,
+    stated_windows,
+)
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.partitioning.buckets import HashShares, Single, show_class
+from windrow.physical.options import Options
+from windrow.physical.partitioning.buckets import HashShares, Partitioning, Single, show_class
 from windrow.plan.units import show_ticks
 from windrow.plan.windows import CountWindows, OwnWindow
-
-if TYPE_CHECKING:
-    from windrow.physical.explain.facts import Fact, Show
-    from windrow.physical.options import Options
-    from windrow.physical.partitioning.buckets import Partitioning
 
 
 @dataclass(frozen=True)

@@ -3,42 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT, PIPELINE
-from windrow.physical.estimates import ORDERED
+from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT, PIPELINE, Algorithm
+from windrow.physical.estimates import ORDERED, Estimate, estimate_facts
 from windrow.physical.explain.algorithm_facts import algorithm_facts, search_facts, tests
-from windrow.physical.explain.bounds_text import (
+from windrow.physical.explain.facts import (
+    Fact,
+    Show,
     drop_condition,
     implied_windows,
+    said,
     state_bound,
     stated_windows,
     tightened_windows,
     window_meanings,
 )
-from windrow.physical.explain.cost_facts import estimate_facts
-from windrow.physical.explain.facts import said
-from windrow.physical.nodes.base import PhysicalNode
+from windrow.physical.nodes.base import KeyClass, PhysicalNode
 from windrow.physical.nodes.shapes import Inner
-from windrow.physical.partitioning.buckets import Slices, hypercube, show_class
+from windrow.physical.options import Options
+from windrow.physical.partitioning.buckets import Partitioning, Slices, hypercube, show_class
 from windrow.physical.probe_orders import path_order
 from windrow.physical.structures import USUAL, PartSizes
-from windrow.plan.statistics import Figure
+from windrow.plan.exprs import Expr
+from windrow.plan.functions import UserFunction
+from windrow.plan.statistics import Figure, Rates
 from windrow.plan.texts import KIND_NAMES
-from windrow.schema import END
-
-if TYPE_CHECKING:
-    from windrow.physical.algorithms import Algorithm
-    from windrow.physical.estimates import Estimate
-    from windrow.physical.explain.facts import Fact, Show
-    from windrow.physical.nodes.base import KeyClass
-    from windrow.physical.options import Options
-    from windrow.physical.partitioning.buckets import Partitioning
-    from windrow.plan.exprs import Expr
-    from windrow.plan.functions import UserFunction
-    from windrow.plan.statistics import Rates
-    from windrow.plan.windows import CountWindows, WindowGraph
-    from windrow.schema import Schema
+from windrow.plan.windows import CountWindows, WindowGraph
+from windrow.schema import END, Schema
 
 
 class _OfSomeJoins(Inner):

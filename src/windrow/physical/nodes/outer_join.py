@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from windrow.physical.explain.bounds_text import event_time, plus
+from windrow.physical.explain.facts import Fact, event_time, plus
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.partitioning.buckets import Slices
+from windrow.physical.partitioning.buckets import Partitioning, Slices
 from windrow.plan.nodes.window_join import PRESERVED
 from windrow.plan.texts import KIND_NAMES
 from windrow.plan.units import show_ticks
-
-if TYPE_CHECKING:
-    from windrow.physical.explain.facts import Fact
-    from windrow.physical.partitioning.buckets import Partitioning
 
 
 @dataclass(frozen=True)

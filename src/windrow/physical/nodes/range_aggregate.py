@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.explain.aggregate_facts import (
-    cost_of_a_change,
-    kept_per_group,
-    values_in_state,
-)
-from windrow.physical.explain.bounds_text import (
+from windrow.physical.explain.facts import (
+    Fact,
+    Show,
     alive_bound,
     drop_condition,
     event_time,
@@ -18,16 +15,19 @@ from windrow.physical.explain.bounds_text import (
     show_bound,
     state_bound,
 )
-from windrow.physical.nodes.base import key_classes
+from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
 from windrow.physical.nodes.shapes import TwoStreamJoin
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_aggregate import (
+    SlidingAggregate,
+    cost_of_a_change,
+    kept_per_group,
+    values_in_state,
+)
 from windrow.physical.partitioning.buckets import show_class
 from windrow.plan.texts import show_aggregates
 from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
-    from windrow.physical.explain.facts import Fact, Show
-    from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request
     from windrow.physical.options import Options
     from windrow.plan.nodes.range_aggregate_join import RangeAggregateJoin
     from windrow.plan.nodes.window_aggregate import Aggregate
@@ -88,54 +88,52 @@ class RangeAggregate(TwoStreamJoin):
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which rows are counted, when, and what is kept."""
-        return _facts(self, show)
+        time_type = self.time_type
+        below = max(self.left.delay, self.right.delay)
+        left, right = self.aliases
+        keys = [show_class(key, show) for key in self.classes]
+        watermark = plus("watermark", -below, time_type)
+        final = plus(event_time(self.left, left), self.own_delay, time_type)
+        reach = self.lo + self.own_delay
+        columns = tuple(str(one.columns[1]) for one in self.classes)
+        sliding = SlidingAggregate(self.right, columns, self.aggregates, self.schema)
+        added = show_ticks(self.own_delay, time_type)
+        return [
+            ("algorithm", [f"a sliding aggregate of {right} per key, read by each row of {left}"]),
+            (
+                "counted",
+                [
+                    show_bound(left, right, self.lo, self.hi, time_type) + ", ends included",
+                    *keys,
+                ],
+            ),
+            ("unmatched", [f"rows of {left} with nothing to count: COUNT 0, all else NULL"]),
+            ("keeps", kept_per_group(sliding, is_steady=True)),
+            ("final", [f"a row of {left} once {watermark} > {final}"]),
+            (
+                "retention",
+                [
+                    drop_condition(self.left, left, self.own_delay, below, time_type),
+                    f"{drop_condition(self.right, right, reach, below, time_type)} + 1 tick",
+                ],
+            ),
+            (
+                "state",
+                [
+                    state_bound(self, self.left, left, self.own_delay, below),
+                    alive_bound(self, self.right, right, reach, below)
+                    + ", and one accumulator row per key in reach",
+                    *values_in_state(sliding, has_ends=True),
+                ],
+            ),
+            (
+                "emits",
+                [f"when final; adds {f'a delay of {added}' if self.own_delay else 'no delay'}"],
+            ),
+            ("why", cost_of_a_change(sliding, is_steady=True)),
+        ]
 
     @property
     def title(self) -> str:
         """For EXPLAIN."""
         return f"RangeAggregate {' with '.join(self.aliases)}: {show_aggregates(self.aggregates)}"
-
-
-def _facts(node: RangeAggregate, show: Show) -> list[Fact]:
-    """The facts of a WINDOW JOIN, in the order they are read."""
-    time_type = node.time_type
-    below = max(node.left.delay, node.right.delay)
-    left, right = node.aliases
-    keys = [show_class(key, show) for key in node.classes]
-    watermark = plus("watermark", -below, time_type)
-    final = plus(event_time(node.left, left), node.own_delay, time_type)
-    reach = node.lo + node.own_delay
-    columns = tuple(str(one.columns[1]) for one in node.classes)
-    sliding = SlidingAggregate(node.right, columns, node.aggregates, node.schema)
-    added = show_ticks(node.own_delay, time_type)
-    return [
-        ("algorithm", [f"a sliding aggregate of {right} per key, read by each row of {left}"]),
-        (
-            "counted",
-            [
-                show_bound(left, right, node.lo, node.hi, time_type) + ", ends included",
-                *keys,
-            ],
-        ),
-        ("unmatched", [f"rows of {left} with nothing to count: COUNT 0, all else NULL"]),
-        ("keeps", kept_per_group(sliding, is_steady=True)),
-        ("final", [f"a row of {left} once {watermark} > {final}"]),
-        (
-            "retention",
-            [
-                drop_condition(node.left, left, node.own_delay, below, time_type),
-                f"{drop_condition(node.right, right, reach, below, time_type)} + 1 tick",
-            ],
-        ),
-        (
-            "state",
-            [
-                state_bound(node, node.left, left, node.own_delay, below),
-                alive_bound(node, node.right, right, reach, below)
-                + ", and one accumulator row per key in reach",
-                *values_in_state(sliding, has_ends=True),
-            ],
-        ),
-        ("emits", [f"when final; adds {f'a delay of {added}' if node.own_delay else 'no delay'}"]),
-        ("why", cost_of_a_change(sliding, is_steady=True)),
-    ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.explain.bounds_text import (
+from windrow.physical.explain.facts import (
+    Fact,
+    Show,
     alive_bound,
     drop_condition,
     lifetime,
@@ -14,16 +16,14 @@ from windrow.physical.explain.bounds_text import (
 )
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.shapes import SameColumns
-from windrow.physical.partitioning.buckets import NO_COLUMNS, by_keys
+from windrow.physical.partitioning.buckets import NO_COLUMNS, Partitioning, by_keys
 from windrow.plan.statistics import Figure
 from windrow.schema import SIGN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windrow.physical.explain.facts import Fact, Show
     from windrow.physical.options import Options
-    from windrow.physical.partitioning.buckets import Partitioning
 
 _BRIEF = {"changes": "net changes of each instant", "rows": "late rows taken out"}
 """What is no set operation of SQL's, in the summary of EXPLAIN."""

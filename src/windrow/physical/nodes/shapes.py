@@ -12,7 +12,7 @@ from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import KeyClass
-    from windrow.physical.nodes.scan_stream import ScanStream
+    from windrow.physical.nodes.scans import ScanStream
     from windrow.physical.partitioning.buckets import Partitioning
     from windrow.schema import Schema
 

@@ -1,21 +1,25 @@
-"""The join of inputs that take rows back."""
+"""The joins of what is alive together: of inputs that take rows back, and by negative tuples."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from windrow.physical.explain.algorithm_facts import algorithm_facts, probes, tests
-from windrow.physical.explain.bounds_text import lifetime, plus, state_bound, stated_windows
-from windrow.physical.explain.facts import said
+from windrow.physical.explain.facts import (
+    Fact,
+    Show,
+    alive_bound,
+    lifetime,
+    plus,
+    said,
+    state_bound,
+    stated_windows,
+)
+from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.partitioning.buckets import Single, show_class
-
-if TYPE_CHECKING:
-    from windrow.physical.explain.facts import Fact, Show
-    from windrow.physical.nodes.base import PhysicalNode
-    from windrow.physical.options import Options
-    from windrow.physical.partitioning.buckets import Partitioning
+from windrow.physical.options import Options
+from windrow.physical.partitioning.buckets import Partitioning, Single, show_class
+from windrow.schema import SIGN
 
 
 @dataclass(frozen=True)
@@ -97,3 +101,37 @@ class SnapshotJoin(MultiJoin):
 
     def _emits(self, watermark: str) -> str:  # noqa: ARG002
         return "each combination with its last row, and what takes it back; adds no delay"
+
+
+@dataclass(frozen=True)
+class ExpiringJoin(SnapshotJoin):
+    """A join whose combinations have no end, and are taken back when the first of their rows ends."""
+
+    has_ends = False  # each combination is taken back
+    row_marks = (SIGN,)
+    alive_ticks = None  # until it is taken back
+    operator = "windrow.operators.joins.snapshot_join:ExpiringJoinOp"
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"ExpiringJoin {', '.join(self.aliases)}"
+
+    def identity(self) -> tuple[object, ...]:
+        """Of a snapshot join, with what it is more."""
+        return (*super().identity(), ("expires", True))
+
+    def _bound(self, rows: PhysicalNode, alias: str, alive: int, below: int) -> str:
+        return alive_bound(self, rows, alias, alive, below)
+
+    def _how_rows_end(self) -> list[str]:
+        return [
+            "negative tuples: a row that ends joins those still alive, and takes back what it was"
+            " part of; the windows are the join's own rows"
+        ]
+
+    def _emits(self, watermark: str) -> str:
+        return (
+            f"the combinations that come or go below {watermark}, in the order of time;"
+            " adds no delay"
+        )

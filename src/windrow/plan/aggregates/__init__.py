@@ -1,4 +1,4 @@
-"""The aggregates that queries may call, by name: one object each, one file for each family.
+"""The aggregates that queries may call, by name: one object each, a file for each family.
 
 In: nothing. Out: what the parser, the binder, the planner, EXPLAIN and the reference say of each.
 Knows no data: what computes an aggregate is named by import path. Others add theirs through
@@ -8,17 +8,27 @@ Knows no data: what computes an aggregate is named by import path. Others add th
 from __future__ import annotations
 
 from windrow.errors import PlanError
-from windrow.plan.aggregates.any_value import ANY_VALUE
-from windrow.plan.aggregates.bool_and import BOOL_AND
-from windrow.plan.aggregates.bool_or import BOOL_OR
-from windrow.plan.aggregates.count import COUNT
-from windrow.plan.aggregates.count_if import COUNT_IF
 from windrow.plan.aggregates.function import AggregateFunction
-from windrow.plan.aggregates.max_by import MAX_BY
-from windrow.plan.aggregates.min_by import MIN_BY
-from windrow.plan.aggregates.ordered import MAX, MEDIAN, MIN
-from windrow.plan.aggregates.sums import AVG, SUM
-from windrow.plan.aggregates.variances import STDDEV_POP, STDDEV_SAMP, VAR_POP, VAR_SAMP
+from windrow.plan.aggregates.ordered import (
+    ANY_VALUE,
+    BOOL_AND,
+    BOOL_OR,
+    MAX,
+    MAX_BY,
+    MEDIAN,
+    MIN,
+    MIN_BY,
+)
+from windrow.plan.aggregates.sums import (
+    AVG,
+    COUNT,
+    COUNT_IF,
+    STDDEV_POP,
+    STDDEV_SAMP,
+    SUM,
+    VAR_POP,
+    VAR_SAMP,
+)
 from windrow.registry import Registry
 
 AGGREGATES: Registry[AggregateFunction] = Registry("aggregate")

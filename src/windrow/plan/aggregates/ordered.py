@@ -1,8 +1,12 @@
-"""MIN, MAX and MEDIAN: what is read from the values alive, in order."""
+"""MIN, MAX, MEDIAN and their like: what is read from the values alive, in order.
+
+ANY_VALUE gives the least, so that every run gives the same. Of rows with equal y, MIN_BY and MAX_BY
+take them in the order of x.
+"""
 
 from __future__ import annotations
 
-from windrow.plan.aggregates.arguments import NUMBERS, ORDERED
+from windrow.plan.aggregates.arguments import CONDITION, NUMBERS, ORDERED
 from windrow.plan.aggregates.function import AggregateFunction, Distinct, Kept, Merging
 
 ACCUMULATOR = "windrow.operators.accumulators.ordered:Ordered"
@@ -68,3 +72,30 @@ MEDIAN = AggregateFunction(
     " distinct values",
     kept=IN_A_TREE,
 )
+ANY_VALUE = AggregateFunction(
+    "any_value",
+    takes=(ORDERED,),
+    says="the type of the argument: the least value, so that every run gives the same one; NULL only"
+    " where there is no other, with `IGNORE NULLS` or without",
+    computed_as=MIN,
+    takes_nulls_clause=True,
+    distinct=Distinct.same,
+)
+BOOL_OR = AggregateFunction(
+    "bool_or",
+    takes=(CONDITION,),
+    says="`BOOLEAN`: whether any that is not NULL holds",
+    aliases=("any", "some"),
+    computed_as=MAX,  # FALSE is less than TRUE
+    distinct=Distinct.same,
+)
+BOOL_AND = AggregateFunction(
+    "bool_and",
+    takes=(CONDITION,),
+    says="`BOOLEAN`: whether every one that is not NULL holds",
+    aliases=("every",),
+    computed_as=MIN,  # FALSE is less than TRUE
+    distinct=Distinct.same,
+)
+MIN_BY = value_by("min_by", "least", "windrow.operators.accumulators.ordered:MinBy")
+MAX_BY = value_by("max_by", "greatest", "windrow.operators.accumulators.ordered:MaxBy")

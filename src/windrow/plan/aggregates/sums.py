@@ -1,13 +1,37 @@
-"""SUM and AVG: exact, and rounded once."""
+"""COUNT, SUM, AVG, variances and standard deviations: exact, and rounded once."""
 
 from __future__ import annotations
 
-from windrow.plan.aggregates.arguments import NUMBERS
+from windrow.plan.aggregates.arguments import ANYTHING, CONDITION, NUMBERS
 from windrow.plan.aggregates.function import AggregateFunction, Distinct, Kept, Merging
 from windrow.plan.types import MOST_DIGITS, digits_of_type
 
 ACCUMULATOR = "windrow.operators.accumulators.sums:totals"
 KEPT = Kept("its exact sum and the count of its non-NULL values")
+
+COUNT = AggregateFunction(
+    "count",
+    takes=(ANYTHING,),
+    says="`BIGINT`: the rows, for `COUNT(*)`; else those in which no argument is NULL",
+    accumulator=ACCUMULATOR,
+    gives="bigint",
+    of_nothing=0,
+    counts_rows=True,
+    distinct=Distinct.once,
+    kept=Kept("a count of rows", of_distinct="a count of values"),
+    adds_up=True,
+    merging=Merging.counted,
+    estimated_by="the exact sum of weights",
+)
+COUNT_IF = AggregateFunction(
+    "count_if",
+    takes=(CONDITION,),
+    says="`BIGINT`: the rows for which it holds",
+    aliases=("countif",),
+    computed_as=COUNT,
+    reads="CASE WHEN {0} THEN 1 END",
+    instead_of_distinct="write COUNT_IF(..), or BOOL_OR(..) to ask whether there is one",
+)
 
 
 def type_of_sum(argument: str) -> str:
@@ -54,3 +78,23 @@ AVG = AggregateFunction(
     merging=Merging.added,
     estimated_by="the exact sums of its values times weights, and of weights",
 )
+
+
+def _of_squares(name: str, says: str, *aliases: str) -> AggregateFunction:
+    return AggregateFunction(
+        name,
+        takes=(NUMBERS,),
+        says=f"`DOUBLE`; {says}",
+        aliases=aliases,
+        accumulator="windrow.operators.accumulators.variances:Variances",
+        gives="double",
+        distinct=Distinct.once,
+        kept=Kept("its exact sum, that of its squares, and the count of its non-NULL values"),
+        adds_up=True,
+    )
+
+
+STDDEV_SAMP = _of_squares("stddev_samp", "NULL of one value", "stddev", "std")
+STDDEV_POP = _of_squares("stddev_pop", "0.0 of one value")
+VAR_SAMP = _of_squares("var_samp", "NULL of one value", "variance")
+VAR_POP = _of_squares("var_pop", "0.0 of one value")

@@ -218,7 +218,16 @@ class OneInput(Node):
         return self._changed(input=inputs[0])
 
 
-class PerRow(OneInput):
+class SameTimes(OneInput):
+    """A node whose rows come at the event times of its input's."""
+
+    @property
+    def event_times(self) -> frozenset[str]:
+        """Those of the input."""
+        return self.input.event_times
+
+
+class PerRow(SameTimes):
     """A node whose rows are those of its `input`, each with its time and end."""
 
     @property
@@ -230,11 +239,6 @@ class PerRow(OneInput):
     def alive_ticks(self) -> int | None:
         """As long as in the input."""
         return self.input.alive_ticks
-
-    @property
-    def event_times(self) -> frozenset[str]:
-        """Those of the input."""
-        return self.input.event_times
 
 
 class SameColumns(OneInput):

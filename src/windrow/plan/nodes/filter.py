@@ -16,7 +16,7 @@ class Filter(PerRow, SameColumns):
     input: Node
     predicates: Predicates
 
-    physical = "windrow.physical.nodes.filter_rows:FilterRows.of"
+    physical = "windrow.physical.nodes.stateless:FilterRows.of"
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """What is wanted, and what the conditions read."""

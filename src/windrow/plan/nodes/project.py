@@ -20,7 +20,7 @@ class Project(PerRow):
     items: tuple[Named, ...]
     schema: Schema
 
-    physical = "windrow.physical.nodes.project_rows:ProjectRows.of"
+    physical = "windrow.physical.nodes.stateless:ProjectRows.of"
 
     @property
     def passed_on(self) -> dict[str, str]:

@@ -1,13 +1,15 @@
-"""A stream in FROM."""
+"""What FROM names: a stream, a stream of changes, a table."""
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from windrow.errors import PlanError, Span
 from windrow.plan.catalog import StreamInfo
-from windrow.plan.nodes.base import Leaf
+from windrow.plan.nodes.base import Leaf, Node, SameColumns
 from windrow.plan.texts import ColumnTexts, show_alias
+from windrow.plan.units import show_ticks
 from windrow.schema import Schema
 
 
@@ -20,7 +22,7 @@ class Scan(Leaf):
     schema: Schema
     span: Span | None = None
 
-    physical = "windrow.physical.nodes.scan_stream:ScanStream.of"
+    physical = "windrow.physical.nodes.scans:ScanStream.of"
 
     @property
     def streams(self) -> tuple[StreamInfo, ...]:
@@ -46,3 +48,51 @@ class Scan(Leaf):
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """The stream, and how the user calls it."""
         return f"Scan {show_alias(self.stream.name, self.alias)}"
+
+
+@dataclass(frozen=True)
+class TableScan(Leaf):
+    """The rows of one table under an alias; columns are named `alias.column`. It does not move."""
+
+    table: StreamInfo
+    alias: str
+    schema: Schema
+    span: Span | None = None
+
+    physical = "windrow.physical.nodes.scans:ScanTable.of"
+
+    def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
+        """The table, and how the user calls it."""
+        return f"TableScan {show_alias(self.table.name, self.alias)}"
+
+
+@dataclass(frozen=True)
+class ChangeFeed(SameColumns):
+    """The rows that a stream of changes describes: they come with inserts and go with deletes.
+
+    A delete takes back the newest row that equals it in all columns but the time. `ticks` are those
+    of the stream's window [RANGE ticks]; None: rows stay until they are deleted.
+    """
+
+    input: Node
+    alias: str
+    time: str
+    ticks: int | None = None
+
+    is_stateful = True
+    rows_end = True  # by deletes
+    physical = "windrow.physical.nodes.feeds:ResolveChanges.of"
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The columns by which rows are equal."""
+        return tuple(name for name in self.schema.names if name != self.time)
+
+    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
+        """What rows are compared by, and the time where it is wanted."""
+        return [{*self.compared, *(wanted & {self.time})}]
+
+    def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
+        """The stream, and its window."""
+        window = "" if self.ticks is None else f", Range {show_ticks(self.ticks, time_type)}"
+        return f"ChangeFeed {self.alias}{window}"

@@ -104,18 +104,14 @@ class SetOperation(Node):
         """Whether a condition has the same value for all copies of a row, and is asked no oftener.
 
         One that reads floating-point numbers has not: -0.0 and 0.0 are one row, shown as 0.0, which
-        below could be told apart. One that calls a function of the user's is called no more often
+        below could be told apart, inside nested values too. One that calls a function of the user's is called no more often
         than the query says.
         """
         read = set(predicate.columns)
-        floating = {f.name for f in self.schema.fields if _may_float(f.type)}
+        fields = self.schema.fields
+        floating = {f.name for f in fields if "float" in f.type or "double" in f.type}
         return bool(read) and not predicate.calls and read.isdisjoint(floating)
 
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """Its kind."""
         return f"SetOperation {self.kind}"
-
-
-def _may_float(type_: str) -> bool:
-    """Whether values of a type may hold a floating-point number, inside nested ones too."""
-    return "float" in type_ or "double" in type_

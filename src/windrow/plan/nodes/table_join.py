@@ -47,7 +47,7 @@ class TableJoin(PerRow):
     span: Span | None = None
 
     drops_columns = True
-    physical = "windrow.physical.nodes.table_join_rows:TableJoinRows.of"
+    physical = "windrow.physical.nodes.stateless:TableJoinRows.of"
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -45,13 +45,7 @@ import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError
 from windrow.io.protocol import NO_EPOCH, Json, Unavailable
-from windrow.operators.columns.chunks import (
-    Chunk,
-    ChunkSlice,
-    encoded,
-    order_of,
-    stored_chunk,
-)
+from windrow.operators.columns.chunks import Chunk, ChunkSlice, encoded, order_of, stored_chunk
 from windrow.operators.engine.base import Snapshot
 from windrow.run.late_rows import StreamFigures
 from windrow.run.local.checkpoint import Checkpoint

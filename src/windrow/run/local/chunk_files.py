@@ -83,7 +83,7 @@ class ChunkFiles:
             if found and self._opened is not None:
                 os.fdatasync(self._opened.fileno())
         except OSError:
-            self._leave()
+            self.close()
             raise
         return found
 
@@ -109,14 +109,10 @@ class ChunkFiles:
             self._path(file).unlink(missing_ok=True)
             del self._sizes[file]
 
-    def close(self) -> None:
-        """Closes the newest file."""
-        self._leave()
-
     def _newest(self) -> BinaryIO:
         if self._opened is not None and self._sizes[self._next - 1] >= MOST_BYTES:
             os.fdatasync(self._opened.fileno())
-            self._leave()
+            self.close()
         if self._opened is None:
             self._opened = self._path(self._next).open("xb", buffering=0)
             self._sizes[self._next] = 0
@@ -124,7 +120,8 @@ class ChunkFiles:
             sync_folder(self._folder)
         return self._opened
 
-    def _leave(self) -> None:
+    def close(self) -> None:
+        """Closes the newest file; the next chunks go to another."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None

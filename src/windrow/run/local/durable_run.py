@@ -19,14 +19,10 @@ after: it may get the last epoch a second time.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 
@@ -34,7 +30,7 @@ from windrow.errors import PlanError, ResourceError
 from windrow.io.protocol import NO_EPOCH, Answer, Aside, Json
 from windrow.operators.columns.arrow_types import arrow_schema, arrow_type
 from windrow.physical.query import PhysicalQuery, Planner
-from windrow.run.course import Course
+from windrow.run.course import Course, Patience, ThreadedRun
 from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.checkpoint_store import CheckpointStore, Stored
 from windrow.run.local.execution import Execution
@@ -42,7 +38,6 @@ from windrow.run.local.feeds import WallClock, system_clock
 from windrow.run.local.followed import FollowedSource, Place
 from windrow.run.local.letters import Letters
 from windrow.run.local.sources import NOTHING_NOW, Source
-from windrow.run.patience import Patience
 from windrow.run.progress import Progress, renderer
 
 MOST_ROWS = 1_000_000
@@ -61,7 +56,7 @@ class Ended:
     late: Mapping[str, Sequence[pa.RecordBatch]]
 
 
-class DurableRun:
+class DurableRun(ThreadedRun):
     """A query whose answer goes to a sink, on a thread of its own.
 
     Args:
@@ -93,35 +88,16 @@ class DurableRun:
         letters: Letters | None = None,
     ) -> None:
         self._sources = sources
+        super().__init__(patience.is_stopped)
         self._sink = course.sink
         self._store = store
         self._epoch_s = course.epoch_s
         self._letters = letters
         self._patiently = patience
-        self._is_stopping = patience.is_stopped
-        self._failure: BaseException | None = None
         self._epoch = self._written = self._confirmed = NO_EPOCH
         self._aside = 0
         self._execution = begin(self._found(answer))
-        self._thread = threading.Thread(target=self._run, name="windrow-run", daemon=True)
         self._thread.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, _: object, __: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.stop()
-        else:
-            with suppress(Exception):  # what went wrong in the block is what is told
-                self.stop()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it goes on."""
-        return self._thread.is_alive()
 
     @property
     def progress(self) -> Progress:
@@ -137,19 +113,6 @@ class DurableRun:
     def aside(self) -> int:
         """How many things that could not be read as rows were kept aside, by this process."""
         return self._aside
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Waits until the run has ended, or so long; whether it has.
-
-        Raises:
-            WindrowError: it has failed.
-        """
-        self._thread.join(seconds)
-        if self._thread.is_alive():
-            return False
-        if self._failure is not None:
-            raise self._failure
-        return True
 
     def stop(self) -> None:
         """Ends the run between two epochs, with what it has read, and waits for it.

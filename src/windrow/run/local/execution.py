@@ -29,7 +29,7 @@ from windrow.operators.engine.late_rule import late_rows
 from windrow.operators.engine.memory import memory_of
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of
-from windrow.physical.nodes.scan_table import ScanTable
+from windrow.physical.nodes.scans import ScanTable
 from windrow.physical.query import PhysicalQuery, Planner
 from windrow.run.answer_rows import answer_schema, shown
 from windrow.run.late_rows import Arrived, StreamCounts

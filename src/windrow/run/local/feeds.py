@@ -5,7 +5,7 @@
     query      --------|                                 the least of them
 
 Where a stream promises by read-ahead or punctuations, its watermark is as far as those reach
-(`operators/feeds/read_ahead.py`, `complete_by_punctuations`), or its lateness if that reaches further.
+(`operators/feeds/promises.py`, `complete_by_punctuations`), or its lateness if that reaches further.
 
 A stream that has delivered nothing holds the query's watermark at minus infinity; one that has
 ended does not hold it at all. A stream whose time is given on arrival delivers nothing before the
@@ -26,12 +26,12 @@ import pyarrow as pa
 
 from windrow.errors import BindError, DataError
 from windrow.operators.columns.arrow_types import arrow_type, less_delay, ticks_of
-from windrow.operators.feeds.punctuations import (
+from windrow.operators.feeds.promises import (
     complete_by_punctuations,
+    complete_by_read_ahead,
     split_punctuations,
 )
-from windrow.operators.feeds.read_ahead import complete_by_read_ahead
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.options import IN_STEP
 from windrow.run.local.inlets import (
     PAUSE_S,

@@ -11,10 +11,10 @@ a folder, and none touches what another has kept.
 
 from __future__ import annotations
 
-import os
 import re
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -31,6 +31,7 @@ from windrow.io.file_systems import (
 )
 from windrow.io.protocol import Aside
 from windrow.run.aside import aside_table
+from windrow.run.local.chunk_files import sync_folder
 
 
 class Letters:
@@ -99,8 +100,4 @@ class Letters:
             return
         self._system.create_dir(folder, recursive=True)
         if is_local(self._system):
-            above = os.open(folder.rpartition("/")[0] or "/", os.O_RDONLY)
-            try:
-                os.fsync(above)
-            finally:
-                os.close(above)
+            sync_folder(Path(folder).parent)

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from windrow.errors import BindError, DataError, WindrowError
 from windrow.operators.columns.arrow_types import (
@@ -28,9 +29,6 @@ from windrow.operators.columns.arrow_types import (
     spark_type,
     ticks_of,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SLICE_ROWS = 262_144
 """Rows of a table that make one micro-batch: large enough that the work per batch, and per key, is

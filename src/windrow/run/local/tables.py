@@ -22,8 +22,8 @@ import pyarrow as pa
 from windrow.errors import BindError, PlanError, ResourceError, WindrowError
 from windrow.io.protocol import Source as OutsideSource
 from windrow.operators.columns.arrow_types import spark_schema
-from windrow.physical.nodes.scan_table import ScanTable
-from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.scans import ScanTable
+from windrow.physical.nodes.stateless import TableJoinRows
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.units import to_ticks
 from windrow.run.local.followed import table_at

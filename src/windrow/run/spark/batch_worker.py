@@ -33,7 +33,6 @@ from windrow.schema import MAX_TICK, MIN_TICK
 if TYPE_CHECKING:
     from windrow.run.spark.packing import Mapper
 
-
 STEP_BYTES = 8 << 20
 """Blobs are pushed together up to this size: many small steps would cost more than the rows."""
 

@@ -30,7 +30,6 @@ from windrow.operators.engine.driver import MicroBatch, Setting
 from windrow.operators.engine.memory import memory_of_bucket
 from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
 from windrow.operators.routing.partition import own_rows
-from windrow.run.spark.bucket_labels import GUARD
 from windrow.run.spark.bucket_plan import NO_PLAN, Chosen, chosen_streaming
 from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache
 from windrow.run.spark.failures import told_first
@@ -40,6 +39,7 @@ from windrow.run.spark.shed_bucket_demand import TOLD, ShedTurn
 from windrow.run.spark.stages import (
     BESIDE,
     BLOB_ROWS,
+    GUARD,
     OPERATOR,
     PLAN,
     PORT,

@@ -34,7 +34,7 @@ from windrow.errors import UnsupportedError
 from windrow.operators.columns.arrow_types import instants
 from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.plan.exprs import quote_spark
 from windrow.run.aside import open_folder
 from windrow.run.spark.stages import LETTER, StagePlan

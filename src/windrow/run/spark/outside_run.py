@@ -14,11 +14,10 @@ import re
 import threading
 import time
 import uuid
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow.parquet as pq
@@ -29,8 +28,7 @@ from windrow.io.protocol import NO_EPOCH, Answer
 from windrow.operators.columns.arrow_types import arrow_schema, arrow_type
 from windrow.physical.query import PhysicalQuery, Planner, Runner
 from windrow.run.aside import open_folder
-from windrow.run.course import Course
-from windrow.run.patience import Patience
+from windrow.run.course import Course, Patience, ThreadedRun
 from windrow.run.progress import Progress, Renderer, renderer
 from windrow.run.spark.failures import as_ours, within_sparks_stack
 from windrow.run.spark.launch import reason_of
@@ -67,7 +65,7 @@ def frames_of(
     }
 
 
-class SparkRun(ABC):
+class SparkRun(ThreadedRun):
     """A query on Spark whose answer goes to a sink, followed by a thread of its own.
 
     Args:
@@ -77,30 +75,11 @@ class SparkRun(ABC):
     """
 
     def __init__(self, query: PhysicalQuery, writing: Writing, shown: Renderer) -> None:
+        super().__init__(threading.Event())
         self._writing = writing
         self._shown = Kept(shown)
         self._folder = query.options.dead_letters
         self._query = digest(query.sql)
-        self._failure: BaseException | None = None
-        self._is_stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="windrow-run", daemon=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, _: object, __: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.stop()
-        else:
-            with suppress(Exception):  # what went wrong in the block is what is told
-                self.stop()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it goes on."""
-        return self._thread.is_alive()
 
     @property
     def progress(self) -> Progress | None:
@@ -123,19 +102,6 @@ class SparkRun(ABC):
         found = files.get_file_info(FileSelector(base, recursive=True))
         own = [file.path for file in found if file.base_name.startswith(f"aside-{self._query}-")]
         return sum(pq.read_metadata(files.open_input_file(path)).num_rows for path in own)
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Waits until the run has ended, or so long; whether it has.
-
-        Raises:
-            WindrowError: it has failed.
-        """
-        self._thread.join(seconds)
-        if self._thread.is_alive():
-            return False
-        if self._failure is not None:
-            raise self._failure
-        return True
 
     def stop(self) -> None:
         """Ends the run, after the micro-batch that is under way if that is soon, and waits for it.

@@ -43,8 +43,7 @@ from windrow.errors import DataError
 from windrow.io.protocol import Aside, Json, Offsets, Source, Unavailable
 from windrow.operators.columns.arrow_types import arrow_schema, conform_rows, spark_schema
 from windrow.run.aside import aside_table, open_folder
-from windrow.run.course import PATIENCE_S
-from windrow.run.patience import Patience
+from windrow.run.course import PATIENCE_S, Patience
 from windrow.run.progress import Renderer
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.frames import with_arrival
@@ -159,12 +158,13 @@ def _without(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Record
         rows = max(0, rows - batch.num_rows)
 
 
-def ranges(start: Offsets, end: Offsets) -> list[Range]:
-    """What lies between two offsets, by partition."""
+def ranges(source: Source, start: Offsets, end: Offsets) -> list[Range]:
+    """What lies between two offsets, by partition, and of a large partition in parts."""
     return [
-        Range(partition, start.get(partition), reached)
+        Range(partition, *part)
         for partition, reached in end.items()
         if reached != start.get(partition)
+        for part in source.parts(partition, start.get(partition), reached)
     ]
 
 
@@ -230,8 +230,8 @@ class FollowedRows(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return dict(end)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Range]:
-        """A task for each partition that has rows."""
-        return ranges(start, end)
+        """A task for each partition that has rows, more for one that has many."""
+        return ranges(self._reading.source, start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a range, in a task."""
@@ -368,7 +368,7 @@ def _all_ranges(reading: Reading) -> tuple[Range, ...]:
         if end == since:
             source.close()
             return tuple(found)
-        found += ranges(since, end)
+        found += ranges(source, since, end)
         since = end
 
 

@@ -27,12 +27,11 @@ from windrow.operators.routing.partition import route
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
 from windrow.registry import load
-from windrow.run.spark.bucket_labels import GUARD
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.late_row_payload import NAME, FirstCopies
 from windrow.run.spark.shed_bucket_demand import TOLD
 from windrow.run.spark.shed_pane_counts import counted_rows, messages
-from windrow.run.spark.stages import LETTER, PACKED, StagePlan, row_schema
+from windrow.run.spark.stages import GUARD, LETTER, PACKED, StagePlan, row_schema
 from windrow.schema import END, MAX_TICK, SIGN
 
 if TYPE_CHECKING:

@@ -34,9 +34,9 @@ from windrow.operators.columns.arrow_types import (
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.row_drivers import scan
 from windrow.operators.expressions.evaluate import Evaluator
-from windrow.operators.feeds.punctuations import complete_by_punctuations, split_punctuations
-from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.row_paths import RowPath
+from windrow.operators.feeds.promises import complete_by_punctuations, split_punctuations
+from windrow.physical.nodes.scans import ScanStream
+from windrow.physical.query import RowPath
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.outside_source import READING, Range, Reading, as_option, register
 from windrow.run.spark.packed_source import FORMAT, PackedRows, Sealed

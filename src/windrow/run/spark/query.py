@@ -26,15 +26,13 @@ from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.feeds.net_changes import CHANGE_TYPES
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.partitioning.shared_stages import shared_stage
-from windrow.physical.query import PhysicalQuery
-from windrow.physical.row_paths import RowPath, port_obstacle, row_paths
+from windrow.physical.query import PhysicalQuery, RowPath, port_obstacle, row_paths
 from windrow.plan.exprs import quote_spark
 from windrow.registry import load
 from windrow.run.answer_rows import AnswerRows
 from windrow.run.spark.batch_worker import batch_runner
-from windrow.run.spark.bucket_labels import MOST_BUCKETS
 from windrow.run.spark.frames import describe, quoted
 from windrow.run.spark.late_row_payload import (
     NAME,
@@ -60,6 +58,7 @@ from windrow.run.spark.stages import (
     BLOB_ROWS,
     FIGURES,
     LETTER,
+    MOST_BUCKETS,
     OPERATOR,
     PACKED,
     PLAN,

@@ -34,18 +34,19 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from windrow.errors import DataError
 from windrow.operators.columns.arrow_types import arrow_schema
-from windrow.operators.feeds.read_ahead import ReadAhead
+from windrow.operators.feeds.promises import ReadAhead
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
-from windrow.physical.nodes.scan_table import ScanTable
-from windrow.physical.nodes.table_join_rows import TableJoinRows
-from windrow.physical.nodes.union_rows import UnionRows
+from windrow.physical.nodes.scans import ScanStream, ScanTable
+from windrow.physical.nodes.stateless import (
+    FilterRows,
+    ProjectRows,
+    RangeRows,
+    TableJoinRows,
+    UnionRows,
+)
 from windrow.plan.exprs import embedded, quote_spark
-from windrow.run.spark.changelogs import sign_of
 from windrow.run.spark.failures import of_another_query, told_first
+from windrow.run.spark.frames import sign_of
 from windrow.run.spark.ticks import lateness_text, ticks_sql, watermark_sql, whole_lateness
 from windrow.schema import END, MAX_TICK, MIN_TICK, SIGN, TIME, Schema
 

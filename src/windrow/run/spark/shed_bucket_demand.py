@@ -30,10 +30,11 @@ from windrow.operators.columns.arrow_types import less_delay
 from windrow.operators.joins.join_inputs import can_match
 from windrow.physical.load_shedding.limits import Shedding
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.shedding_join import SheddingJoin
+from windrow.physical.nodes.time_join import SheddingJoin
 from windrow.run.spark.shed_pane_counts import (
     COUNTED,
     Counts,
+    Ints,
     SentPanes,
     Span,
     Spans,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from windrow.operators.engine.base import Operator
     from windrow.operators.load_shedding.join import ShedJoinOp
     from windrow.operators.routing.partition import Buckets
-    from windrow.run.spark.shed_pane_counts import Ints
 
 TOLD = -1
 """In place of a port: the blob tells how many rows there are."""

@@ -1,11 +1,20 @@
-"""One or more stateful nodes as a stage on Spark: what its workers must know, picklable."""
+"""One or more stateful nodes as a stage on Spark: what its workers must know, picklable.
+
+Its buckets have labels, numbers that Spark spreads evenly over its tasks. It sends a row to partition
+pmod(murmur3(bucket), partitions). Bucket numbers 0, 1, 2, .. would fall where the hash throws them:
+four buckets on four partitions leave some task two and some none. So every bucket gets a label, the
+least unused number whose partition is the one we want:
+
+    bucket      0    1    2    3    4    5 ..
+    partition   0    1    2    3    0    1 ..      (4 partitions)
+"""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 from windrow.operators.engine.base import Counters
@@ -14,11 +23,62 @@ from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import Partitioning
 from windrow.physical.partitioning.shared_stages import stages
 from windrow.physical.query import PhysicalQuery, Planner
-from windrow.run.spark.bucket_labels import labels
 from windrow.run.spark.bucket_plan import Choice
 from windrow.run.spark.shed_bucket_demand import ShedDemand
 from windrow.run.spark.state import Identity, about, fingerprint
 from windrow.schema import END, SIGN, TIME, Field, Schema
+
+GUARD = -1
+"""Label of the row that every micro-batch sends to one place, to check whose checkpoint it is."""
+
+MOST_BUCKETS = 512
+"""More buckets than this cost more in upkeep than they bring."""
+
+_SEED = 42
+_MASK = 0xFFFFFFFF
+
+
+def murmur3(value: int) -> int:
+    """Spark's hash of an INT: Murmur3 of 32 bits, seed 42, as a signed number."""
+    k = _times(_rotate(_times(value & _MASK, 0xCC9E2D51), 15), 0x1B873593)
+    h = (_times(_rotate(_SEED ^ k, 13), 5) + 0xE6546B64) & _MASK
+    h ^= 4
+    h = _times(h ^ (h >> 16), 0x85EBCA6B)
+    h = _times(h ^ (h >> 13), 0xC2B2AE35)
+    h ^= h >> 16
+    return h - (1 << 32) if h >= 1 << 31 else h
+
+
+def partition_of(label: int, partitions: int) -> int:
+    """The shuffle partition that Spark sends a label to."""
+    return murmur3(label) % partitions
+
+
+@lru_cache(maxsize=64)
+def labels(buckets: int, partitions: int) -> tuple[int, ...]:
+    """One label per bucket, bucket b on partition b % partitions."""
+    waiting: dict[int, list[int]] = {}
+    for bucket in reversed(range(buckets)):
+        waiting.setdefault(bucket % partitions, []).append(bucket)
+    found = [0] * buckets
+    label = 0
+    while waiting:
+        home = partition_of(label, partitions)
+        if home in waiting:
+            found[waiting[home].pop()] = label
+            if not waiting[home]:
+                del waiting[home]
+        label += 1
+    return tuple(found)
+
+
+def _rotate(value: int, bits: int) -> int:
+    return ((value << bits) | (value >> (32 - bits))) & _MASK
+
+
+def _times(value: int, factor: int) -> int:
+    return (value * factor) & _MASK
+
 
 LETTER = "__letter"
 """The column that carries a row as it arrived, where late rows are kept."""

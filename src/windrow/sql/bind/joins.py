@@ -10,7 +10,7 @@ from sqlglot import exp
 from windrow.errors import BindError, PlanError, cover
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.functions import TABLE_FUNCTIONS, Constant, TableFunction
-from windrow.plan.nodes.table_scan import TableScan
+from windrow.plan.nodes.scan import TableScan
 from windrow.schema import Field, Schema
 from windrow.sql.bind.keys import Condition
 from windrow.sql.bind.scope import Source

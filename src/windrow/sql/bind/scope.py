@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from windrow.errors import BindError, Span, UnknownColumn, nearest
 from windrow.plan.nodes.base import Node
-from windrow.plan.nodes.change_feed import ChangeFeed
-from windrow.plan.nodes.newest_rows import NewestRows
+from windrow.plan.nodes.own_windows import NewestRows
+from windrow.plan.nodes.scan import ChangeFeed
 from windrow.plan.windows import OwnWindow
 from windrow.schema import Field, Schema
 from windrow.sql.grammar.spans import mark_flat, span_of

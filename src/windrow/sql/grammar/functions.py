@@ -1,20 +1,37 @@
 """Functions by the names they are called by: which aggregate is meant, and what is refused.
 
 The engines' own catalogs say which names are aggregates, functions for OVER, makers of rows and
-volatile (`function_catalog`). The dialect is Spark's: where it has a name, its word counts, and
+volatile: `function_catalog.json`, which scripts/function_catalog.py makes from what Spark and DuckDB
+say of their functions, and tests compare with the engines. The dialect is Spark's: where it has a name, its word counts, and
 DuckDB's for all other names. The user's own functions come before both.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container
+from pathlib import Path
 
 from sqlglot import exp
 
 from windrow.plan.aggregates import AGGREGATES
+from windrow.plan.functions import FunctionKinds
 from windrow.sql.grammar.clauses import AggregateCall, OtherAggregate
-from windrow.sql.grammar.function_catalog import DUCKDB, PLAIN_IN_SPARK, SPARK
 from windrow.sql.grammar.spans import called_name, name_call
+
+_FOUND = json.loads(Path(__file__).with_name("function_catalog.json").read_text("utf-8"))
+
+
+def _kinds(engine: str) -> FunctionKinds:
+    found = dict(_FOUND[engine])
+    return FunctionKinds(found.pop("version"), **{kind: frozenset(found[kind]) for kind in found})
+
+
+SPARK, DUCKDB = _kinds("spark"), _kinds("duckdb")
+
+PLAIN_IN_SPARK = frozenset(_FOUND["plain_in_spark"])
+"""Names of these in DuckDB that are plain functions in Spark."""
+
 
 OTHER_AGGREGATES = (SPARK.aggregates | DUCKDB.aggregates - PLAIN_IN_SPARK) - set(AGGREGATES)
 """The names of aggregates that Windrow does not compute, unless one is added later."""

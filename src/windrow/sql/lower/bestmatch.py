@@ -17,10 +17,9 @@ from sqlglot import exp
 from windrow.errors import PlanError
 from windrow.plan.exprs import EVENT_TIME, Named
 from windrow.plan.nodes.base import Equality, Node
-from windrow.plan.nodes.best_pairs import BestPairs
-from windrow.plan.nodes.bestmatch_join import JUDGED, MINDIST, BestmatchJoin, Dimension
+from windrow.plan.nodes.bestmatch_join import JUDGED, MINDIST, BestmatchJoin, BestPairs, Dimension
 from windrow.plan.nodes.filter import filtered
-from windrow.plan.nodes.range import Range
+from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow.sql.bind.conditions import sort_conditions

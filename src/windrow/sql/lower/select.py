@@ -16,8 +16,8 @@ from windrow.errors import PlanError, cover
 from windrow.plan.catalog import Catalog
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes.base import Node
+from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.project import Project
-from windrow.plan.nodes.range import Range
 from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.texts import KIND_NAMES

@@ -24,8 +24,7 @@ from windrow.plan.nodes.filter import Filter
 from windrow.plan.types import TypeResolver
 from windrow.schema import Field, Schema
 from windrow.sql.bind.calls import Functions, take_out_calls, unknown_function
-from windrow.sql.grammar.function_catalog import PLAIN_IN_SPARK
-from windrow.sql.grammar.functions import is_volatile
+from windrow.sql.grammar.functions import PLAIN_IN_SPARK, is_volatile
 from windrow.sql.grammar.refuse import nondeterministic
 from windrow.sql.grammar.spans import is_flat, own_span, parenthesized, span_of, text_of
 from windrow.sql.render.bands import bands_of, comparisons_of

@@ -13,11 +13,10 @@ from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.operators.engine import driver
 from windrow.operators.engine.base import Operator, Snapshot
 from windrow.operators.engine.driver import OperatorDriver, Setting
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
-from windrow.physical.nodes.range_rows import RangeRows
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.bestmatch import MatwinBestmatch
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.stateless import FilterRows, RangeRows
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, MIN_TICK, Schema

@@ -18,7 +18,7 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.driver import Clock, Driver, MicroBatch, Setting
 from windrow.operators.engine.row_drivers import BatchDriver, ScanDriver
 from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.options import ITA, NTA, TPA
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 

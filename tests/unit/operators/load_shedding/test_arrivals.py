@@ -8,7 +8,7 @@ import pytest
 
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.load_shedding.arrivals import Arrivals
-from windrow.operators.load_shedding.marks import Losses
+from windrow.operators.load_shedding.draws import Losses
 from windrow.schema import Schema
 
 PANE, ROWS, SEEDS = 10, 60, 400

@@ -17,9 +17,8 @@ from windrow.allocation.strategies import allocate
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Counters
 from windrow.operators.load_shedding.control import Division
-from windrow.operators.load_shedding.counted import Blocks, Span
+from windrow.operators.load_shedding.counted import Blocks, Recall, Span
 from windrow.operators.load_shedding.join import ShedJoinOp
-from windrow.operators.load_shedding.recall import Recall
 from windrow.physical.load_shedding.limits import Shedding
 from windrow.schema import MAX_TICK
 

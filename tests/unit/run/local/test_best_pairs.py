@@ -219,8 +219,8 @@ def test_inputs_that_show_no_event_time_are_told_apart_by_it_all_the_same(two_st
 def test_of_the_pairs_of_a_task_only_local_skylines_go_on():
     from windrow.operators.bestmatch.sliding_skyline import ever_best
     from windrow.operators.columns.changes import ChangeBatch
-    from windrow.physical.nodes.scan_stream import ScanStream
-    from windrow.physical.nodes.sliding_skyline import SlidingSkyline
+    from windrow.physical.nodes.bestmatch import SlidingSkyline
+    from windrow.physical.nodes.scans import ScanStream
     from windrow.plan.nodes.bestmatch_join import MINDIST, Dimension
     from windrow.schema import Field, Schema
 

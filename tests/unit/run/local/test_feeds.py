@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.run.local.feeds import Position, open_feeds
 from windrow.run.local.sources import source_of
 from windrow.schema import MAX_TICK, MIN_TICK, Schema

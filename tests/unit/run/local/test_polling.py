@@ -14,7 +14,7 @@ from plans import scan_of
 from sessions import session
 
 from windrow import NOTHING_NOW, Session
-from windrow.physical.nodes.scan_stream import ScanStream
+from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.options import IN_STEP, ROUND_ROBIN
 from windrow.run.local.feeds import Feed, Feeds, Position, open_feeds
 from windrow.run.local.inlets import Bell, InMemory

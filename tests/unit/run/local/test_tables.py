@@ -17,9 +17,7 @@ import windrow
 from windrow.errors import DataError, PlanError, UnsupportedError
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.joins import table_join
-from windrow.physical.nodes.filter_rows import FilterRows
-from windrow.physical.nodes.project_rows import ProjectRows
-from windrow.physical.nodes.table_join_rows import TableJoinRows
+from windrow.physical.nodes.stateless import FilterRows, ProjectRows, TableJoinRows
 from windrow.physical.nodes.time_join import TimeJoin
 
 FAVORITES = pa.table(

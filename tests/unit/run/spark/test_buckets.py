@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from windrow.run.spark.bucket_labels import GUARD, labels, murmur3, partition_of
+from windrow.run.spark.stages import GUARD, labels, murmur3, partition_of
 
 # SELECT hash(v) in Spark 4.3.
 KNOWN = {0: 933211791, 1: -559580957, 42: 29417773, -1: -1604776387}

@@ -80,7 +80,7 @@ def without_pauses(reading: Reading) -> Reading:
 
 
 def test_offsets_make_a_range_for_each_partition_that_has_rows():
-    found = ranges({"a": 3, "b": 5}, {"a": 3, "b": 9, "c": 1})
+    found = ranges(Wavering(9, [1], set()), {"a": 3, "b": 5}, {"a": 3, "b": 9, "c": 1})
     assert found == [Range("b", 5, 9), Range("c", None, 1)]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from windrow.calibration.measuring import Metered, filled, look_ups
 from windrow.errors import InternalError
-from windrow.kernels.structures.runs import work_of
+from windrow.kernels.structures.window import work_of
 from windrow.optimize.cost.structures import Sizes
 from windrow_papers.cost.combinations import Combination, Workload
 from windrow_papers.experiments.experiment import Say

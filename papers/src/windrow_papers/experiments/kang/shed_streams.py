@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windrow.allocation.dividing import Pot, in_order
 from windrow.allocation.loads import Allocation, Load, output_rate
-from windrow.allocation.strategies import Strategy
+from windrow.allocation.strategies import Pot, Strategy, in_order
 from windrow.operators.load_shedding.draws import Purpose, draws_of, row_words
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Reading

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow.calibration.measuring import filled
-from windrow.kernels.structures.runs import update_only
 from windrow.kernels.structures.store import FREE_NODES, nbytes
+from windrow.kernels.structures.window import update_only
 from windrow.optimize.cost.structures import Sizes, Structure
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Claim, Finding, Reading

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from windrow.kernels.key_words import mixed_words
+from windrow.kernels.keys import mixed_words
 from windrow.kernels.tuple_at_a_time.tape import Tape
 
 Numbers = NDArray[np.int64]

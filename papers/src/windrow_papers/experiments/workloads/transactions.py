@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from windrow.kernels.key_words import mixed_words
+from windrow.kernels.keys import mixed_words
 from windrow_papers.experiments.errors import ExperimentError
 from windrow_papers.experiments.workloads.streams import Streams, split
 

@@ -33,9 +33,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.kernels.epsilon_grid import Numbers, meeting_pages
-from windrow.operators.bestmatch.pages.page_file import LEAST, Frames, PageFile, edges
+from windrow.operators.bestmatch.pages.page_file import (
+    LEAST,
+    Frames,
+    PageFile,
+    StandardWindow,
+    edges,
+)
 from windrow.operators.bestmatch.pages.page_search import GALLOP, Column, Schedule
-from windrow.operators.bestmatch.pages.sorted_windows import StandardWindow
 from windrow_papers.kernels.matwin.best import GONE, Bounds, Reach, Side, compare_pages
 from windrow_papers.kernels.matwin.heapsort import sort_places
 from windrow_papers.operators.matwin.best_pairs import BestPairs, GivenPairs

@@ -40,17 +40,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from windrow.kernels.bestmatch import Index, Probes, best_of_runs, best_pairs
+from windrow.kernels.bestmatch import Index, Measures, Probes, best_of_runs, best_pairs
 from windrow.kernels.epsilon_grid import Edges, Numbers, meeting_pages, reached_cells
-from windrow.operators.bestmatch.pages.page_file import LEAST, edges
-from windrow.operators.bestmatch.pages.sorted_windows import StandardWindow, gather
+from windrow.operators.bestmatch.pages.page_file import LEAST, Page, StandardWindow, edges, gather
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from windrow.kernels.bestmatch import Measures
     from windrow.operators.bestmatch.match_index import MatchIndexer
-    from windrow.operators.bestmatch.pages.page_file import Page
     from windrow.operators.bestmatch.pages.paged_windows import PagedSide, PagedWindows
     from windrow.operators.columns.changes import ChangeBatch
     from windrow.operators.engine.base import Counters

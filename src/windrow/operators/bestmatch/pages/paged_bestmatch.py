@@ -28,15 +28,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.operators.bestmatch.bestmatch import BLOCK_ROWS, NEXT_NUMBER, MatwinBestmatchOp
-from windrow.operators.bestmatch.match_index import key_column
+from windrow.operators.bestmatch.match_index import MatchIndexer, key_column
 from windrow.operators.bestmatch.pages.lines import LineCoder, located, ranks
 from windrow.operators.bestmatch.pages.page_file import Counts
 from windrow.operators.bestmatch.pages.page_search import Candidates, PageSearch
 from windrow.operators.bestmatch.pages.paged_windows import PagedWindows, PageSizes
 from windrow.operators.bestmatch.rows import Found, Gathered
-from windrow.operators.columns.chunks import bound_of_step
+from windrow.operators.columns.chunks import ChunkSlice, bound_of_step
 from windrow.operators.columns.key_columns import equal_values
-from windrow.operators.engine.memory import cannot_spill
+from windrow.operators.engine.memory import Memory, cannot_spill
 from windrow.operators.joins.match_log import NUMBER
 from windrow.physical.algorithms import GRID_PAGES
 
@@ -45,13 +45,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from windrow.operators.bestmatch.match_index import MatchIndexer
     from windrow.operators.columns.changes import ChangeBatch
-    from windrow.operators.columns.chunks import ChunkSlice
     from windrow.operators.engine.base import Counters, Left, Snapshot
-    from windrow.operators.engine.memory import Memory
     from windrow.operators.routing.partition import OwnCells
-    from windrow.physical.nodes.matwin_bestmatch import MatwinBestmatch
+    from windrow.physical.nodes.bestmatch import MatwinBestmatch
 
 
 class PageFinder:

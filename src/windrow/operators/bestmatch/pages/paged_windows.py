@@ -31,19 +31,21 @@ import numpy as np
 
 from windrow.operators.bestmatch.pages.page_file import (
     LEAST,
+    Counts,
     Frames,
+    Page,
     PageFile,
+    TieredWindow,
     drop_expired,
     edge_bytes,
+    gather,
 )
-from windrow.operators.bestmatch.pages.sorted_windows import TieredWindow, gather
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from windrow.kernels.epsilon_grid import Numbers
     from windrow.operators.bestmatch.pages.lines import LineCoder
-    from windrow.operators.bestmatch.pages.page_file import Counts, Page
     from windrow.operators.columns.changes import ChangeBatch
 
 

@@ -23,7 +23,7 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.operators.engine.base import Operator, Snapshot
 from windrow.operators.joins.join_inputs import state_of, stored_state
-from windrow.operators.joins.tuple_at_a_time.inputs import LanedInputs, merged_turns
+from windrow.operators.joins.tuple_at_a_time.lanes import LanedInputs, merged_turns
 from windrow.operators.joins.tuple_at_a_time.results import JoinResults
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.registry import load

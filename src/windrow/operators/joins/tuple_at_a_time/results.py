@@ -24,7 +24,7 @@ from windrow.operators.columns.changes import ChangeBatch, Places
 from windrow.operators.columns.key_columns import equal_values
 from windrow.operators.engine.base import Counters
 from windrow.operators.joins.join_steps import Predicates
-from windrow.operators.joins.tuple_at_a_time.lane_rows import LaneRows, Lanes
+from windrow.operators.joins.tuple_at_a_time.lanes import LaneRows, Lanes
 from windrow.physical.algorithms import PIPELINE
 from windrow.physical.nodes.time_join import TimeJoin
 

@@ -36,7 +36,7 @@ from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.engine.base import Operator, Snapshot
 from windrow.operators.joins.bew_join import BewJoinOp
 from windrow.operators.joins.join_inputs import last_needed, parted, state_of, stored_state
-from windrow.operators.joins.tuple_at_a_time.inputs import LanedInputs, merged_turns
+from windrow.operators.joins.tuple_at_a_time.lanes import LanedInputs, merged_turns
 from windrow.operators.joins.tuple_at_a_time.results import JoinResults
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.registry import load

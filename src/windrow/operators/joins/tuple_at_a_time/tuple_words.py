@@ -2,7 +2,7 @@
 
 **Structures** of an asymmetric join are kept and probed by words. By an equality, that is the word
 of its key class, which every tuple has anyhow. By bands a tuple has three more words, ordered
-64-bit numbers (`ranks.py`):
+64-bit numbers (`total_order.py`):
 
     key        of its own column
     low, high  the range of the other stream's keys that the bands allow
@@ -39,7 +39,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.ranks import (
+from windrow.operators.columns.total_order import (
     Ranks,
     numbers_of,
     ranked_sides,

@@ -1,4 +1,6 @@
-"""How far a stream is complete by its read-ahead, as its rows come.
+"""How far a stream is complete by its punctuations or its read-ahead, as its rows come.
+
+A punctuation is a row that says that nothing at or before its time follows.
 
 Read-ahead of c rows: after c rows in a row beyond T, none at or before T follows. The least time of
 c rows in a row is therefore the least that may still come, and the greatest of these leasts holds:
@@ -26,9 +28,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.schema import MAX_TICK, MIN_TICK
+
+
+def split_punctuations(
+    batch: pa.RecordBatch, column: str
+) -> tuple[pa.RecordBatch, NDArray[np.bool_]]:
+    """The rows that are data, and which rows of the batch are punctuations."""
+    flags = pc.fill_null(batch.column(column), False)
+    is_told: NDArray[np.bool_] = flags.to_numpy(zero_copy_only=False)
+    if not is_told.any():
+        return batch, is_told
+    return batch.filter(pc.invert(flags)), is_told
+
+
+def complete_by_punctuations(times: NDArray[np.int64]) -> int:
+    """The least time that may still come after punctuations of these times."""
+    newest = int(times.max(initial=MIN_TICK))
+    return newest if newest in {MIN_TICK, MAX_TICK} else newest + 1
 
 
 def complete_by_read_ahead(

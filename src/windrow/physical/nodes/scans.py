@@ -1,4 +1,4 @@
-"""The node that reads a stream."""
+"""The nodes that read a stream or a table."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.nodes.shapes import Leaf
 from windrow.plan.texts import show_alias
-from windrow.schema import SIGN
+from windrow.schema import SIGN, Schema
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import Request
-    from windrow.plan.nodes.scan import Scan
+    from windrow.plan.nodes.scan import Scan, TableScan
     from windrow.plan.statistics import Figure, Rates
-    from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -95,3 +94,34 @@ class ScanStream(Leaf):
     def origin(self) -> ScanStream:
         """This one."""
         return self
+
+
+@dataclass(frozen=True)
+class ScanTable(Leaf):
+    """Reads one table: source columns `columns[i]` become `schema.names[i]`."""
+
+    table: str
+    alias: str
+    columns: tuple[str, ...]
+    schema: Schema
+
+    relation = "windrow.run.spark.relations:scan_table"
+    identity_fields = ("table", "alias", "columns", "schema")
+
+    @classmethod
+    def of(cls, node: TableScan, request: Request) -> ScanTable:  # noqa: ARG003
+        """That of a table in FROM."""
+        return cls(node.table.name, node.alias, node.source_columns, node.schema)
+
+    @property
+    def tables(self) -> tuple[ScanTable, ...]:
+        """This one."""
+        return (self,)
+
+    @property
+    def title(self) -> str:
+        """The table and the columns read of it."""
+        return f"ScanTable {show_alias(self.table, self.alias)}: {', '.join(self.columns) or 'no columns'}"
+
+    def source_of(self, column: str) -> None:
+        """What is counted of streams is not counted of tables."""
