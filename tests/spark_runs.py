@@ -89,6 +89,15 @@ class Run:
         last.unlink()
         (commits / f".{last.name}.crc").unlink(missing_ok=True)
 
+    def forget_last_batch(self, checkpoint: str = "checkpoint") -> int:
+        """Leaves the checkpoint as a crash just before the last micro-batch would have; gives its number."""
+        offsets = self.folder / checkpoint / "offsets"
+        last = max(int(path.name) for path in offsets.iterdir() if path.name.isdigit())
+        self.forget_last_commit(checkpoint)
+        for name in (str(last), f".{last}.crc"):
+            (offsets / name).unlink(missing_ok=True)
+        return last
+
 
 class SingleRun(Run):
     """A streaming query that never goes on: its output is kept by Spark, at less cost than files."""

@@ -39,10 +39,9 @@ def arrive(folder: Path, rows: int) -> None:
 
 def in_process(folder: Path, family: str) -> Counter:
     """What a run that was never stopped gives its sink, up to the same watermark."""
-    sink = Listed()
-    run = session(folder).run(
-        QUERIES[family], to=sink, checkpoint=str(folder / "local"), until_done=True
-    )
+    sink, checkpoint = Listed(), folder / "local"
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    run = session(folder).run(QUERIES[family], to=sink, checkpoint=str(checkpoint), until_done=True)
     run.wait()
     return bag(pa.Table.from_pylist(sink.rows))
 
@@ -80,34 +79,57 @@ def test_a_run_that_is_stopped_and_replayed_gives_its_sink_what_one_in_process_d
 
 
 @pytest.mark.law
+@pytest.mark.parametrize("family", QUERIES)
+def test_a_run_that_died_before_its_last_batch_without_rows_runs_it_when_it_goes_on(
+    spark: Any, tmp_path: Path, family: str
+) -> None:
+    arrive(tmp_path, 300)
+    finish(spark, tmp_path, family)
+    last = Run(tmp_path).forget_last_batch()
+    for epoch in (tmp_path / "out").glob(f"*-{last}.json"):
+        epoch.unlink()
+    finish(spark, tmp_path, family)
+    assert bag(shown(tmp_path / "out")) == in_process(tmp_path, family)
+    arrive(tmp_path, 400)
+    finish(spark, tmp_path, family)
+    assert bag(shown(tmp_path / "out")) == in_process(tmp_path, family)
+
+
+@pytest.mark.law
 @pytest.mark.slow
 @pytest.mark.parametrize("family", QUERIES)
 def test_killed_at_any_moment_a_run_loses_nothing_and_gives_nothing_twice(
     tmp_path: Path, family: str
 ) -> None:
-    arrive(tmp_path, 400 + 400 * KILLS)
     chance, program = random.Random(family), Path(__file__).with_name("killed_run.py")
     command = [sys.executable, str(program), str(tmp_path), family]
-    killed = 0
+    killed, arrived, has_died = 0, 0, False
     while True:
+        if not has_died:  # the first run, or one that was quicker than its end
+            arrived += 400 + 400 * (KILLS - killed)
+            arrive(tmp_path, arrived)
         running = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
         assert running.stdout is not None
         is_started = running.stdout.readline() == b"started\n"
+        is_last = killed == KILLS
+        has_died = False
         try:
             # The first micro-batches of a young JVM take seconds, the later ones less than one.
-            running.wait(chance.uniform(0, 15) if killed < KILLS else 600)
+            running.wait(600 if is_last else chance.uniform(0, 12))
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, signal.SIGKILL)  # Spark's JVM and its workers are of its group
             running.wait()
             killed += 1
-            assert killed <= KILLS
+            has_died = True
             continue
+        finally:
+            running.stdout.close()
         assert running.returncode == 0
         assert is_started
-        break
-    assert killed
+        if is_last:
+            break
     assert bag(shown(tmp_path / "out")) == in_process(tmp_path, family)
 
 

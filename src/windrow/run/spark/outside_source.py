@@ -10,6 +10,10 @@ Spark writes the offsets of a micro-batch into its checkpoint before it reads it
 the same offsets after a crash. So ranges have names, and what is no row in a range is kept aside in a
 file of that name: written again, it is there once.
 
+Where a query ends, or dies, between its last rows and the micro-batch that Spark runs behind them to
+advance the watermark, Spark runs none when it goes on, until rows come. So a reader that goes on and
+finds nothing new moves its offset once, by a count that is no partition: a micro-batch without rows.
+
     <dead letters>/<stream>/aside-<query>-<range>.parquet     partition, offset, why, content
 
 A task has no way to count past Spark but such a file. Where no folder is named for it, what is no row
@@ -63,6 +67,9 @@ BATCH_ROWS = 1 << 20
 """About so many rows of a stream make a micro-batch: one costs some tenths of a second, however small."""
 
 ALL_ROWS = 1 << 62
+
+RESUMED = "windrow-resumed"
+"""Beside the partitions of an offset, how often it was moved without rows."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +209,7 @@ class FollowedRows(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._reading = reading
         self._schema = schema
         self._until_dry = self._is_dry = False
+        self._has_resumed = True  # unless it is asked where to begin
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Is told to read no further where there is nothing more."""
@@ -213,6 +221,7 @@ class FollowedRows(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where a query begins that has no checkpoint yet."""
+        self._has_resumed = False
         with told_first():
             return dict(self._reading.patiently(self._reading.source.start))
 
@@ -220,18 +229,22 @@ class FollowedRows(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """How far to read next."""
         if self._is_dry:
             return start
-        source = self._reading.source
+        source, since = self._reading.source, _partitions(start)
         rows = limit.max_rows if isinstance(limit, ReadMaxRows) else ALL_ROWS
         with told_first():
-            end = self._reading.patiently(lambda: source.latest(start, rows))
-        if end == start:
-            self._is_dry = self._until_dry
-            return start  # Spark compares offsets as texts: partitions in the same order
-        return dict(end)
+            end = self._reading.patiently(lambda: source.latest(since, rows))
+        has_resumed, self._has_resumed = self._has_resumed, False
+        resumed = {name: start[name] for name in (RESUMED,) if name in start}
+        if end != since:
+            return {**end, **resumed}
+        if has_resumed:
+            return {**start, RESUMED: start.get(RESUMED, 0) + 1}
+        self._is_dry = self._until_dry
+        return start  # Spark compares offsets as texts: partitions in the same order
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Range]:
         """A task for each partition that has rows, more for one that has many."""
-        return ranges(self._reading.source, start, end)
+        return ranges(self._reading.source, _partitions(start), _partitions(end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a range, in a task."""
@@ -240,11 +253,16 @@ class FollowedRows(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: dict[str, Any]) -> None:
         """Tells the source what will not be asked for again."""
         with told_first():
-            self._reading.patiently(lambda: self._reading.source.commit(end))
+            self._reading.patiently(lambda: self._reading.source.commit(_partitions(end)))
 
     def stop(self) -> None:
         """Lets go of the source."""
         self._reading.source.close()
+
+
+def _partitions(offsets: dict[str, Any]) -> dict[str, Any]:
+    """What an offset says of the source's partitions."""
+    return {name: own for name, own in offsets.items() if name != RESUMED}
 
 
 class RangedRows(DataSourceReader):
