@@ -64,6 +64,25 @@ def three_way_join(data: Path, tuples: int) -> dict[str, object]:
     return {"ways": found, "ratios": ratios}
 
 
+def small_batches(data: Path, batch: int) -> dict[str, object]:
+    """Micro-batches of few rows: what Spark and Windrow do once for each, whatever it brings."""
+    folder, small = (
+        write(ThreeStreams("small", tuples=count * batch, batch=batch, per_second=batch), data)
+        for count in (30, 5)
+    )
+    found = {}
+    for way in ("windrow-files", "windrow", "spark-memory", "spark-pair", "copy"):
+        found[way] = child("streaming", way, str(folder), "--warm-up", str(small))
+        say(f"  {way:<14} {found[way]['steady_ms']:>6} ms   {found[way]['phases_ms']}")
+    answers = {(own["rows"], own["checksum"]) for way, own in found.items() if way.startswith("w")}
+    if len(answers) > 1:
+        raise SystemExit("the answers of windrow and windrow-files differ")
+    base = found["spark-pair"]["steady_ms"]
+    ratios = {way: round(own["steady_ms"] / base, 2) for way, own in found.items()}
+    say(f"  times Spark's own join of two streams: {ratios}")
+    return {"ways": found, "ratios": ratios}
+
+
 def window_growth(data: Path, small: int) -> dict[str, object]:
     """A micro-batch at a window of 300,000 and of 3,000,000 tuples, equal batch and output."""
     batch = small // 6
@@ -256,6 +275,10 @@ QUESTIONS: dict[str, tuple[str, Callable[[Path, int], object]]] = {
     "growth": (
         "Spark streaming, the window grows, batch and output do not",
         lambda data, size: window_growth(data, 300_000 // size),
+    ),
+    "small": (
+        "Spark streaming, micro-batches of 300 rows, 3-way join, Parquet in and out",
+        lambda data, _size: small_batches(data, 100),
     ),
     "theta": (
         "Spark streaming, a join without an equality of two streams, Parquet in and out",

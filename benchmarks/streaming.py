@@ -120,6 +120,22 @@ def spark_chain(spark: SparkSession, streams: dict[str, DataFrame], window: int)
     )  # fmt: skip
 
 
+def spark_pair(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> DataFrame:
+    """Spark's own join of two of the streams: the least that a join of streams costs there."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    del spark
+    a, b = (
+        streams[name]
+        .select(*(F.col(column).alias(f"{name}_{column}") for column in ("ts", "k", "v")))
+        .withWatermark(f"{name}_ts", "1 second")
+        for name in "ab"
+    )
+    reach = F.expr(f"INTERVAL {window} SECONDS")
+    is_near = F.col("b_ts").between(F.col("a_ts") - reach, F.col("a_ts") + reach)
+    return a.join(b, (F.col("a_k") == F.col("b_k")) & is_near)
+
+
 def copy(spark: SparkSession, streams: dict[str, DataFrame], window: int) -> DataFrame:
     """No operator at all: the same rows from Parquet to Parquet, the floor."""
     del spark, window
@@ -134,6 +150,7 @@ WAYS = {
     "windrow-theta": (windrow_theta, ROCKSDB),
     "spark-memory": (spark_chain, IN_MEMORY),
     "spark-rocksdb": (spark_chain, ROCKSDB),
+    "spark-pair": (spark_pair, IN_MEMORY),
     "copy": (copy, IN_MEMORY),
 }
 
@@ -210,6 +227,10 @@ def run(spark: SparkSession, way: str, folder: Path, window: int) -> dict[str, o
         "batch_ms": millis,
         # The first batch fills the empty windows; the rest are steady.
         "steady_ms": statistics.median(millis[1:]),
+        "phases_ms": {
+            phase: statistics.median(progress.durationMs.get(phase, 0) for progress in batches[1:])
+            for phase in batches[-1].durationMs
+        },
         "worker_mib": peak,
         **found,
     }

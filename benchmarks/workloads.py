@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,4 +116,6 @@ def write(
             file = target / f"part-{number:05d}.parquet"
             if not file.exists():
                 pq.write_table(pa.Table.from_batches([batch]), file)
+                # Spark reads files by their times, which those written in one millisecond share.
+                os.utime(file, (number, number))
     return root
