@@ -19,7 +19,7 @@ from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.bestmatch import MatwinBestmatch
 from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.physical.nodes.scans import ScanStream
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_aggregate import EstimatingAggregate, SlidingAggregate
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.partitioning.buckets import (
     Cells,
@@ -145,7 +145,7 @@ def test_groups_have_one_bucket_each_nulls_included():
 
 
 def test_marks_of_results_that_may_be_missing_go_to_every_bucket_of_estimates():
-    node = SlidingAggregate(scan("s"), ("s.g",), (), Schema(()), estimated_from=2)
+    node = EstimatingAggregate(scan("s"), ("s.g",), (), Schema(()), estimated_from=2)
     came = batch(s_g=pa.array(["x", None, "y"]))
     columns = came.columns.append_column("$chance_0", pa.array([0.5, 0.0, 1.0]))
     rows, homes = route(node, node.partitioning(4), 0, replace(came, columns=columns), 4)

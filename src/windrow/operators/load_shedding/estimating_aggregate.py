@@ -40,7 +40,7 @@ from windrow.operators.engine.base import Snapshot
 from windrow.operators.load_shedding.draws import Doubt, is_mark
 from windrow.operators.load_shedding.margins import Arguments, Drawn, MarginKeeper
 from windrow.physical.load_shedding.limits import chance_column, draw_column
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_aggregate import EstimatingAggregate
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import MAX_TICK
 
@@ -128,8 +128,9 @@ class EstimatingAggregateOp(SlidingAggregateOp):
     """GROUP BY with SUM, COUNT and AVG, estimated from the combinations that were found."""
 
     kind = "estimating-aggregate"
+    _node: EstimatingAggregate
 
-    def __init__(self, node: SlidingAggregate) -> None:
+    def __init__(self, node: EstimatingAggregate) -> None:
         named = [None if a.argument is None else a.argument.columns[0] for a in node.aggregates]
         self._columns = list(dict.fromkeys(named))
         self._places = [self._columns.index(name) for name in named]

@@ -242,7 +242,7 @@ def _with_marks(
 ) -> tuple[Rows, Buckets]:
     """Rows in their homes; in every bucket those that tell all groups of results that may miss."""
     rows = np.arange(len(batch))
-    if not node.estimated_from:
+    if not node.estimates:
         return rows, homes
     marks = is_mark(batch.columns)
     counts = np.where(marks, buckets, 1)

@@ -35,7 +35,7 @@ from windrow.physical.load_shedding.limits import (
 )
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_aggregate import EstimatingAggregate, SlidingAggregate
 from windrow.physical.nodes.stateless import FilterRows, ProjectRows, RangeRows
 from windrow.physical.nodes.time_join import SheddingJoin, TimeJoin
 from windrow.physical.options import Options
@@ -309,9 +309,7 @@ def _estimating(node: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, froz
     ]
     keys = node.schema.fields[: len(node.keys)]
     aggregates = tuple(replace(aggregate, type="double") for aggregate in node.aggregates)
-    estimating = replace(
-        node, aggregates=aggregates, schema=Schema((*keys, *ends)), estimated_from=inputs
-    )
+    estimating = EstimatingAggregate.over(node, inputs, aggregates, Schema((*keys, *ends)))
     return estimating, frozenset(aggregate.name for aggregate in aggregates)
 
 

@@ -64,6 +64,9 @@ class PhysicalNode:
     has_versions: ClassVar[bool] = False
     """Whether its rows change: one goes and another comes in its place."""
 
+    estimates: ClassVar[bool] = False
+    """Whether it estimates totals of rows of which some were shed: every bucket is told where."""
+
     lets_go_of_met: ClassVar[bool] = False
     """Whether it lets go of rows as soon as they have met, so that a whole batch need not wait."""
 
@@ -85,13 +88,8 @@ class PhysicalNode:
         def time_type(self) -> str:
             """The type of its event time."""
 
-        @property
-        def estimated_from(self) -> int:
-            """Over a join of how many inputs that sheds it estimates; 0: it does not."""
-
     else:
         estimate = None
-        estimated_from = 0
 
     def with_inputs(self, inputs: Sequence[PhysicalNode]) -> Self:
         """The same over other inputs; the very same object where nothing changed."""

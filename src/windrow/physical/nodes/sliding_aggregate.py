@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, ClassVar
 
 from windrow.physical.explain.facts import (
     Fact,
@@ -34,10 +34,6 @@ class SlidingAggregate(MakesChanges, OneInput):
     `keys` and every aggregate's argument are plain columns of the input (a projection below
     computes them). Output: keys under their own names, then aggregates.
 
-    `estimated_from`: the rows are combinations of a join of so many inputs that sheds, and carry
-    `physical.load_shedding.limits.hidden_fields`. Each aggregate is then estimated, and gives three columns,
-    the estimate and the ends of its interval. 0: the rows are all there are.
-
     `is_merged`: rows that come and go together were added up before they reach it.
     """
 
@@ -45,14 +41,16 @@ class SlidingAggregate(MakesChanges, OneInput):
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
     schema: Schema
-    estimated_from: int = 0
     is_merged: bool = False
 
     identity_fields = ("input", "keys", "aggregates", "schema")
-    identity_later = ("estimated_from", "is_merged")
+    identity_later: ClassVar[tuple[str, ...]] = ("is_merged",)
     is_stateful = True
+    works_on_signs = True
+    hears_of_expiry = True
     has_versions = True  # a group's row changes with its aggregates
     about = "sliding aggregate"
+    operator = "windrow.operators.aggregates.sliding_aggregate:SlidingAggregateOp"
 
     @classmethod
     def of(cls, node: WindowAggregate, request: Request) -> SlidingAggregate:
@@ -67,7 +65,7 @@ class SlidingAggregate(MakesChanges, OneInput):
         Counts and sums, and what follows from these, add up to one row. Of values of which the least
         or the greatest is asked for no others need go on, as long as none is taken back by its value.
         """
-        if self.keys or self.estimated_from or any(each.is_distinct for each in self.aggregates):
+        if self.keys or any(each.is_distinct for each in self.aggregates):
             return False
         merged = [(each.definition.merging, each.argument) for each in self.aggregates]
         added = {argument for how, argument in merged if how is Merging.added}
@@ -91,22 +89,10 @@ class SlidingAggregate(MakesChanges, OneInput):
         return "an aggregate of an aggregate" if above else ""
 
     @property
-    def works_on_signs(self) -> bool:
-        """Unless it estimates."""
-        return not self.estimated_from
-
-    @property
     def held_inputs(self) -> tuple[PhysicalNode, ...] | None:
         """The rows, where these end or where some aggregate cannot take a value back."""
-        if self.estimated_from:
-            return None
         subtracts = all(a.definition.adds_up and not a.is_distinct for a in self.aggregates)
         return (self.input,) if self.input.has_ends or not subtracts else ()
-
-    @property
-    def hears_of_expiry(self) -> bool:
-        """Unless it estimates: then rows of a join that sheds end by themselves."""
-        return not self.estimated_from
 
     def in_bucket(self, buckets: int) -> PhysicalNode:  # noqa: ARG002
         """The same of rows that tasks have added up, where they can."""
@@ -120,19 +106,11 @@ class SlidingAggregate(MakesChanges, OneInput):
     @property
     def title(self) -> str:
         """For EXPLAIN."""
-        kind = "EstimatingAggregate" if self.estimated_from else "SlidingAggregate"
-        return f"{kind} {show_aggregates(self.aggregates)}"
+        return f"{type(self).__name__} {show_aggregates(self.aggregates)}"
 
     def partitioning(self, buckets: int) -> Partitioning:
         """By the group keys."""
         return by_keys(self.keys, buckets, "an aggregate without GROUP BY has one group; GROUP BY")
-
-    @property
-    def operator(self) -> str:
-        """One that is exact, or one that estimates."""
-        if self.estimated_from:
-            return "windrow.operators.load_shedding.estimating_aggregate:EstimatingAggregateOp"
-        return "windrow.operators.aggregates.sliding_aggregate:SlidingAggregateOp"
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """What is kept per group, and what a change costs."""
@@ -141,11 +119,11 @@ class SlidingAggregate(MakesChanges, OneInput):
         source, alive = source_name(self.input), self.input.alive_ticks
         trailing = plus("the watermark", -below, self.time_type)
         is_steady = self.input.leaves_in_order
-        accumulators = kept_per_group(self, is_steady=is_steady)
+        accumulators = self._kept_per_group(is_steady=is_steady)
         if keys:
             accumulators.append("the number of rows alive, to know when a group is gone")
         return said(
-            *estimating_facts(self),
+            *self._own_facts(),
             ("groups", [f"one per {keys}" if keys else "one, from the first event on"]),
             ("rows", [lifetime(self.input, alive)]),
             ("keeps", accumulators),
@@ -164,6 +142,18 @@ class SlidingAggregate(MakesChanges, OneInput):
             ("why", cost_of_a_change(self, is_steady=is_steady)),
         )
 
+    def _own_facts(self) -> list[Fact]:
+        """What one of a special kind adds, in front of all others."""
+        return []
+
+    def _kept_per_group(self, *, is_steady: bool) -> list[str]:
+        """What is kept for each aggregate; `is_steady`: all rows live equally long, and leave as they came."""
+        return kept_per_group(self, is_steady=is_steady)
+
+    def _group_state(self) -> str:
+        """What is held beside the rows alive."""
+        return "one accumulator row per group" if self.keys else "one accumulator row"
+
     def _expiry(self, source: str, alive: int | None, below: int) -> list[str]:
         """A row goes with the change that its expiry makes, one tick after its last instant."""
         if alive is None:
@@ -172,12 +162,71 @@ class SlidingAggregate(MakesChanges, OneInput):
         return [f"{condition} + 1 tick, when its expiry is out"]
 
     def _bound(self, source: str, alive: int | None, below: int) -> str:
-        groups = "one accumulator row per group" if self.keys else "one accumulator row"
-        if self.estimated_from:
-            groups += f", and at most {2**self.estimated_from - 2} sums per row"
+        groups = self._group_state()
         if alive is None:
             return groups
         return f"{alive_bound(self, self.input, source, alive, below)}, and {groups}"
+
+
+@dataclass(frozen=True)
+class EstimatingAggregate(SlidingAggregate):
+    """Aggregates per group, estimated from the combinations that a join which sheds has found.
+
+    The rows carry `physical.load_shedding.limits.hidden_fields`. Each aggregate gives three columns, the
+    estimate and the ends of its interval.
+
+    Attributes:
+        estimated_from: how many inputs the join has.
+    """
+
+    estimated_from: int = field(kw_only=True)
+
+    identity_name = "SlidingAggregate"
+    identity_later = ("estimated_from", "is_merged")
+    estimates = True
+    may_be_merged = False
+    works_on_signs = False
+    held_inputs = None
+    hears_of_expiry = False  # rows of a join that sheds end by themselves
+    operator = "windrow.operators.load_shedding.estimating_aggregate:EstimatingAggregateOp"
+
+    @classmethod
+    def over(
+        cls, node: SlidingAggregate, inputs: int, aggregates: tuple[Aggregate, ...], schema: Schema
+    ) -> EstimatingAggregate:
+        """That of an aggregate over a join of so many inputs that sheds."""
+        own = {entry.name: getattr(node, entry.name) for entry in fields(SlidingAggregate)}
+        return cls(**own | {"aggregates": aggregates, "schema": schema}, estimated_from=inputs)
+
+    def _own_facts(self) -> list[Fact]:
+        """What its answers are, and how they come about."""
+        return [
+            (
+                "estimates",
+                [
+                    "each with its 95% interval, from _low to _high: the join below sheds",
+                    "where nothing was shed they are exact, and both ends are the value",
+                ],
+            ),
+            (
+                "how",
+                [
+                    "a combination found weighs 1 / its chance (Horvitz and Thompson)",
+                    "variance: squares of the sums over combinations that share a tuple, by each of the"
+                    f" {2**self.estimated_from - 1} sets of streams; Student's quantile",
+                ],
+            ),
+        ]
+
+    def _kept_per_group(self, *, is_steady: bool) -> list[str]:  # noqa: ARG002
+        """What each is estimated by."""
+        return [
+            f"{show_aggregate(each)}: {each.definition.estimated_by}" for each in self.aggregates
+        ]
+
+    def _group_state(self) -> str:
+        """Sums over sets of streams, too."""
+        return f"{super()._group_state()}, and at most {2**self.estimated_from - 2} sums per row"
 
 
 FEW_ROWS = 256
@@ -193,8 +242,6 @@ def kept_per_group(node: SlidingAggregate, *, is_steady: bool) -> list[str]:
 
 
 def _words(node: SlidingAggregate, aggregate: Aggregate, *, is_steady: bool) -> str:
-    if node.estimated_from:
-        return aggregate.definition.estimated_by
     kept = _kept(node, aggregate, is_steady=is_steady)
     if not aggregate.is_distinct:
         return kept.words
@@ -238,26 +285,3 @@ def cost_of_a_change(node: SlidingAggregate, *, is_steady: bool) -> list[str]:
             costs.setdefault(own.cost, []).append(show_aggregate(each))
     said = ["expiring rows are subtracted: a change costs its own rows, not the window"]
     return said + [f"{', '.join(names)}: {cost}" for cost, names in costs.items()]
-
-
-def estimating_facts(node: SlidingAggregate) -> list[Fact]:
-    """What its answers are, and how they come about; none for one that is exact."""
-    if not node.estimated_from:
-        return []
-    return [
-        (
-            "estimates",
-            [
-                "each with its 95% interval, from _low to _high: the join below sheds",
-                "where nothing was shed they are exact, and both ends are the value",
-            ],
-        ),
-        (
-            "how",
-            [
-                "a combination found weighs 1 / its chance (Horvitz and Thompson)",
-                "variance: squares of the sums over combinations that share a tuple, by each of the"
-                f" {2**node.estimated_from - 1} sets of streams; Student's quantile",
-            ],
-        ),
-    ]

@@ -92,7 +92,7 @@ def _handed(node: PhysicalNode, buckets: int) -> Handed:
     """The keys that tell the bucket of a result, by its columns; () where they do not."""
     partitioning = node.partitioning(buckets)
     own = frozenset(node.schema.names)
-    if isinstance(partitioning, HashKeys) and not node.estimated_from:
+    if isinstance(partitioning, HashKeys) and not node.estimates:
         if partitioning.otherwise:
             return ()
         return _complete(tuple(frozenset((name,)) & own for name in partitioning.columns))
@@ -105,7 +105,7 @@ def _handed(node: PhysicalNode, buckets: int) -> Handed:
 def _told_by(node: PhysicalNode, handed: Handed, buckets: int) -> tuple[str, ...]:
     """The keys of a node that tell the bucket of each of its rows; () where they do not."""
     partitioning = node.partitioning(buckets)
-    if not handed or not isinstance(partitioning, HashKeys) or node.estimated_from:
+    if not handed or not isinstance(partitioning, HashKeys) or node.estimates:
         return ()
     if partitioning.otherwise:
         return ()
