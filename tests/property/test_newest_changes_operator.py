@@ -18,7 +18,7 @@ from twins.count_windows import value_key
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.feeds import count_windows as numbered_rows
 from windrow.operators.feeds.count_windows import NewestChangesOp
-from windrow.physical.nodes.feeds import CountRows, ResolveChanges
+from windrow.physical.nodes.feeds import CountChanges, ResolveChanges
 from windrow.physical.nodes.scans import ScanStream
 from windrow.schema import MAX_TICK, Field, Schema
 
@@ -41,7 +41,7 @@ class Case:
         scan = ScanStream("f", "f", ("k", "x", "t"), COLUMNS, "t", "bigint", 0, changes="c")
         feed = ResolveChanges(scan, "f", ("f.k", "f.x"), None, "f.t", COLUMNS)
         partition = ("f.k",) if self.is_divided else ()
-        return NewestChangesOp(CountRows(feed, "f", self.most, partition, COLUMNS))
+        return NewestChangesOp(CountChanges(feed, "f", self.most, partition, COLUMNS))
 
     def batch(self, start, stop):
         rows = self.changes[start:stop]

@@ -78,7 +78,7 @@ from windrow.operators.columns.total_order import in_total_order
 from windrow.operators.engine.base import SteppingOp
 from windrow.operators.feeds.change_feed import find_deleted
 from windrow.operators.joins.keyed_rows import divided_by, partition_words, places_of_partitions
-from windrow.physical.nodes.feeds import CountRows
+from windrow.physical.nodes.feeds import CountChanges, CountRows
 from windrow.schema import MAX_TICK
 
 NEXT_NUMBER = "next_number"
@@ -194,7 +194,7 @@ class NewestChangesOp(NumberedRowsOp):
 
     kind = "newest-changes"
 
-    def __init__(self, node: CountRows) -> None:
+    def __init__(self, node: CountChanges) -> None:
         super().__init__(node)
         self._compared = node.input.schema.names
 

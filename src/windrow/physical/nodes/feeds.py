@@ -84,11 +84,13 @@ class ExpireRows(MakesChanges, SameColumns, OneInput):
         return by_keys(self.schema.names, buckets, NO_COLUMNS)
 
 
+BY_TIME_AND_COLUMNS = "time, then the columns from left to right"
+"""The order of rows in a window that counts them, in words."""
+
+
 @dataclass(frozen=True)
 class CountRows(MakesChanges, OneInput):
     """The newest rows of a stream, [ROWS n] or [PARTITION BY k ROWS n], as changes.
-
-    Where the input takes rows back, the newest of those that are there.
 
     Attributes:
         input: the stream's rows, with all columns: these order rows of one time.
@@ -104,36 +106,31 @@ class CountRows(MakesChanges, OneInput):
     partition: tuple[str, ...]
     schema: Schema
 
+    identity_name = "CountRows"
     identity_fields = ("input", "alias", "rows", "partition", "schema")
     is_stateful = True
     about = "count window"
+    operator = "windrow.operators.feeds.count_windows:CountRowsOp"
 
     @classmethod
     def of(cls, node: NewestRows, request: Request) -> CountRows:
-        """That of [ROWS n]."""
+        """That of [ROWS n]; where the input takes rows back, of those that are there."""
         below, shown = request.inputs[0], request.shown(node)
-        return cls(below, node.alias, node.rows, node.partition, shown)
+        kind = CountChanges if below.takes_back else CountRows
+        return kind(below, node.alias, node.rows, node.partition, shown)
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which rows stay, and what is kept."""
-        each = f" of each {', '.join(map(show, self.partition))}" if self.partition else ""
-        order = "time, then the columns from left to right"
-        if self.input.takes_back:
-            return [
-                ("rows", [f"while it is among the newest {self.rows}{each} of those there"]),
-                ("order", [order]),
-                ("state", ["the rows inserted and not deleted: any of them may come back"]),
-                (
-                    "emits",
-                    ["the rows below the watermark, and those that they push out or bring back"],
-                ),
-            ]
+        each = self._each(show)
         return [
             ("rows", [f"from t until the time of row {self.rows} after it{each}"]),
-            ("order", [order]),
+            ("order", [BY_TIME_AND_COLUMNS]),
             ("state", [f"the newest {self.rows} rows{each}, and what waits for the watermark"]),
             ("emits", ["the rows below the watermark, and those that they push out"]),
         ]
+
+    def _each(self, show: Show) -> str:
+        return f" of each {', '.join(map(show, self.partition))}" if self.partition else ""
 
     @property
     def own_window(self) -> tuple[str, int]:
@@ -150,12 +147,27 @@ class CountRows(MakesChanges, OneInput):
         window = f"{self.alias} [PARTITION BY .. ROWS {self.rows}]"
         return by_keys(self.partition, buckets, f"a count window is kept in one place; {window}")
 
-    @property
-    def operator(self) -> str:
-        """One that rows come back to, or one that only new rows push others out of."""
-        if self.input.takes_back:
-            return "windrow.operators.feeds.count_windows:NewestChangesOp"
-        return "windrow.operators.feeds.count_windows:CountRowsOp"
+
+@dataclass(frozen=True)
+class CountChanges(CountRows):
+    """The newest of the rows that are there, where the input takes rows back: some come back in."""
+
+    operator = "windrow.operators.feeds.count_windows:NewestChangesOp"
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """Which rows stay, and what is kept."""
+        return [
+            (
+                "rows",
+                [f"while it is among the newest {self.rows}{self._each(show)} of those there"],
+            ),
+            ("order", [BY_TIME_AND_COLUMNS]),
+            ("state", ["the rows inserted and not deleted: any of them may come back"]),
+            (
+                "emits",
+                ["the rows below the watermark, and those that they push out or bring back"],
+            ),
+        ]
 
 
 @dataclass(frozen=True)
