@@ -89,7 +89,7 @@ class PhysicalQuery:
 
         So it is where the answer does not show every column of the aggregate: a row may then be
         deleted and inserted at one instant, and the runner takes such changes out. Every key is
-        shown: where one is not, the plan ends in a SetOp of kind "changes".
+        shown: where one is not, the plan ends in the net changes of each instant.
         """
         node, shown = self.root, set(self.root.schema.names)
         while len(node.row_inputs) == 1:

@@ -16,7 +16,7 @@ from windrow.operators.engine.driver import build
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.feeds.net_changes import NetChangesOp, net_changes
 from windrow.physical.nodes.scans import ScanStream
-from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.set_op import NetChanges
 from windrow.schema import Field, Schema
 
 Change = tuple[int, int, str | None]
@@ -69,7 +69,7 @@ def test_the_operator_gives_it_once_an_instant_is_over(
     rows: list[Change], cuts: list[int], stops: bool
 ) -> None:
     schema = Schema((Field("k", "string"),))
-    node = SetOp((ScanStream("s", "s", ("k",), schema, "t", "bigint", 0),), "changes")
+    node = NetChanges(ScanStream("s", "s", ("k",), schema, "t", "bigint", 0))
     operator, found = build(node), []
     assert isinstance(operator, NetChangesOp)
     edges = [0, *sorted(cut for cut in cuts if cut < len(rows)), len(rows)]

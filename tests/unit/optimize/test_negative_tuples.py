@@ -85,7 +85,7 @@ def shape(node: PhysicalNode) -> str:
         (
             "SELECT a.x FROM a [RANGE 10], (SELECT DISTINCT k FROM b [RANGE 5]) d"
             " WHERE a.k = d.k EMIT CHANGES",
-            "SetOp(ExpiringJoin(RangeRows(ScanStream), SetOp(ExpireRows(RangeRows(ScanStream)))))",
+            "NetChanges(ExpiringJoin(RangeRows(ScanStream), SetOp(ExpireRows(RangeRows(ScanStream)))))",
         ),
         (
             "SELECT COUNT(*) AS n FROM a [ROWS 3]",

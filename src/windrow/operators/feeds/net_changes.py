@@ -44,7 +44,7 @@ from windrow.plan.changelogs import SIGNS, unknown_change
 from windrow.schema import CHANGE_TYPE, MAX_TICK
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.set_op import SetOp
+    from windrow.physical.nodes.set_op import HandOnRows, NetChanges
 
 
 def net_changes(rows: ChangeBatch) -> ChangeBatch:
@@ -70,7 +70,7 @@ class NetChangesOp(SteppingOp):
 
     kind = "net-changes"
 
-    def __init__(self, node: SetOp) -> None:
+    def __init__(self, node: NetChanges) -> None:
         self._names = list(node.schema.names)
         self._waiting = ChunkBuffer("time")
         super().__init__({"waiting": self._waiting})
@@ -91,7 +91,7 @@ class HandOnOp(BufferedOp):
 
     kind = "hand-on"
 
-    def __init__(self, node: SetOp) -> None:
+    def __init__(self, node: HandOnRows) -> None:
         super().__init__({})
         self._names = list(node.schema.names)
 

@@ -24,7 +24,7 @@ from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_cla
 from windrow.physical.nodes.bestmatch import MatwinBestmatch
 from windrow.physical.nodes.count_join import CountJoin
 from windrow.physical.nodes.outer_join import OuterJoin
-from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.set_op import CHANGES, HandOnRows, SetOp, changes_of
 from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.nodes.stateless import UnionRows
 from windrow.physical.nodes.time_join import TimeJoin
@@ -68,13 +68,12 @@ def set_operation(node: SetOperation, request: Request) -> PhysicalNode:
     """
     inputs = request.inputs
     if not node.only_hands_on:
-        return SetOp(inputs, node.kind)
+        is_bag = node.kind == CHANGES
+        return changes_of(inputs[0]) if is_bag else SetOp(inputs, node.kind)
     is_mixed = len({child.has_state for child in inputs}) > 1
     return UnionRows(
         tuple(
-            SetOp((child,), "rows")
-            if is_mixed and not child.has_state and child.has_ends
-            else child
+            HandOnRows(child) if is_mixed and not child.has_state and child.has_ends else child
             for child in inputs
         )
     )

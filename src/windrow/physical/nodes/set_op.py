@@ -1,9 +1,9 @@
-"""The node of set operations."""
+"""The nodes of set operations: by numbers of copies, by signs alone, and of rows handed on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.physical.explain.facts import (
     Fact,
@@ -15,30 +15,34 @@ from windrow.physical.explain.facts import (
     source_name,
 )
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.shapes import SameColumns
+from windrow.physical.nodes.shapes import MakesChanges, OneInput, SameColumns
 from windrow.physical.partitioning.buckets import NO_COLUMNS, Partitioning, by_keys
 from windrow.plan.statistics import Figure
-from windrow.schema import SIGN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.physical.options import Options
 
-_BRIEF = {"changes": "net changes of each instant", "rows": "late rows taken out"}
-"""What is no set operation of SQL's, in the summary of EXPLAIN."""
+CHANGES = "changes"
+"""The kind that gives the bag it is given, as net changes."""
+
+_CHANGES_BRIEF = "net changes of each instant"
+_CHANGES_ASKED = "EMIT CHANGES, or a GROUP BY key that it does not show"
+_SETS_ASKED = "DISTINCT or a set operation"
+"""Why a query cannot be told from a part of its rows."""
 
 
 @dataclass(frozen=True)
-class SetOp(SameColumns):
+class SetOp(MakesChanges, SameColumns):
     """Rows by how many copies of them the inputs hold at each instant, as a changelog.
 
     One or two inputs with the same columns, all of which are the key.
 
     Attributes:
         inputs: the inputs.
-        kind: one of those of `SetOperation`, but not "union all", which needs no state;
-            or "rows", which hands rows on as they are, late ones aside.
+        kind: one of those of `SetOperation`, but not "union all", which needs no state; "changes"
+            where rows end, else `NetChanges` is enough.
         expected: per input, how many rows it is expected to hold, and how many different ones;
             None where too little is known.
         place: why it stands where it does, or why no other of its kind stands below a join, for
@@ -53,62 +57,22 @@ class SetOp(SameColumns):
     identity_fields = ("inputs", "kind")
     is_stateful = True
     hears_of_expiry = True
+    works_on_signs = True
+    operator = "windrow.operators.aggregates.set_operation:SetOperationOp"
 
-    @property
-    def hands_on(self) -> bool:
-        """Whether rows pass with the times, ends and signs that they have."""
-        return self.kind == "rows"
-
-    @property
-    def adds_signs_up(self) -> bool:
-        """Whether the signs of an instant say all that changes in it, whatever was there before."""
-        return self.kind == "changes" and not any(child.has_ends for child in self.inputs)
-
-    @property
-    def works_on_signs(self) -> bool:
-        """Unless it hands rows on as they are."""
-        return not self.hands_on
+    def _over(self, inputs: Sequence[PhysicalNode]) -> Any:
+        """The same; where rows do not end any more, there may be no copies to count."""
+        return changes_of(inputs[0]) if self.kind == CHANGES else super()._over(inputs)
 
     @property
     def needs_all_rows(self) -> str:
         """What it stands for in the query."""
-        if self.kind == "changes":
-            return "EMIT CHANGES, or a GROUP BY key that it does not show"
-        return "DISTINCT or a set operation"
-
-    @property
-    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
-        """The one input of which it hands rows on."""
-        return self.inputs if self.hands_on else ()
+        return _CHANGES_ASKED if self.kind == CHANGES else _SETS_ASKED
 
     @property
     def held_inputs(self) -> tuple[PhysicalNode, ...]:
         """Those whose rows end."""
-        return () if self.hands_on else tuple(own for own in self.inputs if own.has_ends)
-
-    @property
-    def takes_back(self) -> bool:
-        """Unless it hands rows on as they are."""
-        return not self.hands_on or self.inputs[0].takes_back
-
-    @property
-    def has_ends(self) -> bool:
-        """Those of rows that are handed on."""
-        return self.hands_on and self.inputs[0].has_ends
-
-    @property
-    def row_marks(self) -> tuple[str, ...]:
-        """A sign; those of the input where rows are handed on."""
-        return super().row_marks if self.hands_on else (SIGN,)
-
-    @property
-    def alive_ticks(self) -> int | None:
-        """That of rows that are handed on."""
-        return self.inputs[0].alive_ticks if self.hands_on else None
-
-    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
-        """What is told apart, what is held, and how much."""
-        return _facts(self)
+        return tuple(own for own in self.inputs if own.has_ends)
 
     @property
     def title(self) -> str:
@@ -118,7 +82,7 @@ class SetOp(SameColumns):
     @property
     def brief(self) -> str:
         """As SQL calls it."""
-        return _BRIEF.get(self.kind, self.kind.upper())
+        return _CHANGES_BRIEF if self.kind == CHANGES else self.kind.upper()
 
     @property
     def about(self) -> str:
@@ -129,14 +93,109 @@ class SetOp(SameColumns):
         """By all columns."""
         return by_keys(self.schema.names, buckets, NO_COLUMNS)
 
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """What is told apart, what is held, and how much."""
+        return _facts(self)
+
+
+class _OfOneInput(SameColumns, OneInput):
+    """What the set operations share that need no copies counted; checkpoints know them by a kind."""
+
+    kind: ClassVar[str]
+
+    identity_name = "SetOp"
+    identity_fields = ("inputs", "kind")
+    is_stateful = True
+    hears_of_expiry = True
+    held_inputs = ()
+
     @property
-    def operator(self) -> str:
-        """One that counts copies, unless signs, or the rows themselves, say all."""
-        if self.hands_on:
-            return "windrow.operators.feeds.net_changes:HandOnOp"
-        if self.adds_signs_up:
-            return "windrow.operators.feeds.net_changes:NetChangesOp"
-        return "windrow.operators.aggregates.set_operation:SetOperationOp"
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"SetOp {self.kind}"
+
+    @property
+    def about(self) -> str:
+        """For checkpoints."""
+        return f"set operation ({self.kind})"
+
+    def partitioning(self, buckets: int) -> Partitioning:
+        """By all columns."""
+        return by_keys(self.schema.names, buckets, NO_COLUMNS)
+
+
+@dataclass(frozen=True)
+class NetChanges(MakesChanges, _OfOneInput):
+    """The changes of each instant, net, of rows that come and go by signs alone.
+
+    The signs of an instant say all that changes in it, whatever was there before.
+    """
+
+    input: PhysicalNode
+
+    kind = CHANGES
+    works_on_signs = True
+    needs_all_rows = _CHANGES_ASKED
+    brief = _CHANGES_BRIEF
+    operator = "windrow.operators.feeds.net_changes:NetChangesOp"
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """What waits, and until when."""
+        trailing = plus("the watermark", -self.input.delay, self.time_type)
+        return [
+            ("rows", [lifetime(self.input, None)]),
+            ("keeps", ["nothing but the changes that wait until their instant is over"]),
+            ("state", [f"the changes that wait for {trailing}"]),
+            (
+                "emits",
+                [f"the changes of each instant below {trailing}, net, deletes before inserts"],
+            ),
+            (
+                "why",
+                [
+                    "a change costs its own rows: what comes and goes at an instant says what changes"
+                ],
+            ),
+        ]
+
+
+@dataclass(frozen=True)
+class HandOnRows(_OfOneInput):
+    """Rows with the times, ends and signs that they have, late ones aside."""
+
+    input: PhysicalNode
+
+    kind = "rows"
+    needs_all_rows = _SETS_ASKED
+    brief = "late rows taken out"
+    operator = "windrow.operators.feeds.net_changes:HandOnOp"
+
+    @property
+    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
+        """The one input."""
+        return (self.input,)
+
+    @property
+    def alive_ticks(self) -> int | None:
+        """As in the input."""
+        return self.input.alive_ticks
+
+    def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
+        """What it is there for."""
+        return [
+            ("rows", [lifetime(self.input, self.alive_ticks)]),
+            ("keeps", ["nothing"]),
+            ("emits", ["each row as it comes, unless it is late"]),
+            (
+                "why",
+                ["what stands above cannot tell late rows of a stream from those of another stage"],
+            ),
+        ]
+
+
+def changes_of(node: PhysicalNode) -> PhysicalNode:
+    """The net changes of each instant: where rows end by themselves, their copies are counted."""
+    return SetOp((node,), CHANGES) if node.has_ends else NetChanges(node)
 
 
 COPIES = {
@@ -146,7 +205,7 @@ COPIES = {
     "except all": "max(0, n - m)",
     "intersect": "1 where n > 0 and m > 0",
     "intersect all": "min(n, m)",
-    "changes": "n",
+    CHANGES: "n",
 }
 """Copies in the answer, of n in the first input and m in the second."""
 
@@ -166,10 +225,6 @@ def _facts(node: SetOp) -> list[Fact]:
         for child, name, alive in held
         if alive is not None
     ]
-    if node.hands_on:
-        return _handed_on(held[0])
-    if node.adds_signs_up:
-        return _added_up(node, trailing)
     of = f"of n in {names[0]}{f' and m in {names[1]}' if has_two else ''}: {COPIES[node.kind]}"
     facts = [
         ("rows", _each(names, [lifetime(child, alive) for child, _, alive in held])),
@@ -184,34 +239,6 @@ def _facts(node: SetOp) -> list[Fact]:
         ("why", ["a change costs its own rows: the copies say what is in the answer", *node.place]),
     ]
     return [fact for fact in facts if fact[1]]
-
-
-def _handed_on(held: tuple[PhysicalNode, str, int | None]) -> list[Fact]:
-    """The facts where late rows are found, and nothing else is done."""
-    child, _, alive = held
-    return [
-        ("rows", [lifetime(child, alive)]),
-        ("keeps", ["nothing"]),
-        ("emits", ["each row as it comes, unless it is late"]),
-        (
-            "why",
-            ["what stands above cannot tell late rows of a stream from those of another stage"],
-        ),
-    ]
-
-
-def _added_up(node: SetOp, trailing: str) -> list[Fact]:
-    """The facts where the signs of an instant say what changes in it."""
-    return [
-        ("rows", [lifetime(node.inputs[0], None)]),
-        ("keeps", ["nothing but the changes that wait until their instant is over"]),
-        ("state", [f"the changes that wait for {trailing}"]),
-        ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
-        (
-            "why",
-            ["a change costs its own rows: what comes and goes at an instant says what changes"],
-        ),
-    ]
 
 
 def _names(node: SetOp) -> list[str]:
