@@ -19,7 +19,7 @@ import time
 
 import numpy as np
 
-from windrow.kernels.structures.store import Numbers, Store
+from windrow.kernels.structures.store import Int64s, Store
 from windrow.kernels.structures.window import (
     STRUCTURES,
     filled_store,
@@ -49,7 +49,7 @@ class Window:
         # Slid once over: buckets and nodes are as full as they will be. (The first one compiles.)
         self.slide(self.random.integers(-(2**63), 2**63 - 1, held))
 
-    def slide(self, keys: Numbers) -> None:
+    def slide(self, keys: Int64s) -> None:
         """Inserts keys, the oldest going each time."""
         self.store = update_only(self.store, keys)
         self.keys = np.concatenate([self.keys, keys])[-self.held :]

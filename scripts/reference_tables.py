@@ -13,14 +13,14 @@ from pathlib import Path
 
 from windrow.physical.options import ROWS
 from windrow.plan.aggregates import all_aggregates
-from windrow.plan.aggregates.function import AggregateFunction, Distinct
+from windrow.plan.aggregates.function import AggregateFunction, DistinctRule
 
 REFERENCE = Path(__file__).parents[1] / "docs/reference"
 
 _OF_DISTINCT = {
-    Distinct.once: "equal values count once",
-    Distinct.same: "the same",
-    Distinct.refused: "not supported",
+    DistinctRule.once: "equal values count once",
+    DistinctRule.same: "the same",
+    DistinctRule.refused: "not supported",
 }
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from windrow.io.delta_sink import Delta as delta  # noqa: N813
     from windrow.io.files import Files as files  # noqa: N813
-    from windrow.io.function_sink import Call as call  # noqa: N813  # users call it
+    from windrow.io.function_sink import CalledFunction as call  # noqa: N813  # users call it
     from windrow.io.generator import Generate as generate  # noqa: N813
     from windrow.io.kafka import Kafka as kafka  # noqa: N813
     from windrow.io.postgres.connector import Postgres as postgres  # noqa: N813
@@ -66,7 +66,7 @@ _HOMES = {
     "NOTHING_NOW": "windrow.run.local.sources:NOTHING_NOW",
     "ON_ARRIVAL": "windrow.schema:ON_ARRIVAL",
     "Session": "windrow.session:Session",
-    "call": "windrow.io.function_sink:Call",
+    "call": "windrow.io.function_sink:CalledFunction",
     "delta": "windrow.io.delta_sink:Delta",
     "files": "windrow.io.files:Files",
     "generate": "windrow.io.generator:Generate",

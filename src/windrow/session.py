@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, cast, overload
 from windrow.errors import BindError, PlanError, UnsupportedError, errors_in
 from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
-from windrow.plan.catalog import Hints, Lateness, Said, StreamInfo, of_changes, stream_info
+from windrow.plan.catalog import Hints, Lateness, Promises, StreamInfo, of_changes, stream_info
 from windrow.plan.exprs import deep_calls
 from windrow.runners.base import Question, Registered, Run, SessionRunner
-from windrow.runners.in_process import InProcess
+from windrow.runners.in_process import LocalRunner
 from windrow.runners.on_spark import OnSpark
 from windrow.schema import OnArrival
 
@@ -82,7 +82,7 @@ class Session(Generic[Answer]):
                 "a clock works in process alone",
                 hint="leave it out: on Spark rows arrive at current_timestamp()",
             )
-        self._runner: SessionRunner = InProcess(clock) if spark is None else OnSpark(spark)
+        self._runner: SessionRunner = LocalRunner(clock) if spark is None else OnSpark(spark)
         self._registered = Registered()
 
     @takes(
@@ -152,7 +152,7 @@ class Session(Generic[Answer]):
             name,
             source.columns,
             time,
-            Said(lateness, read_ahead, punctuation),
+            Promises(lateness, read_ahead, punctuation),
             is_streaming=source.is_streaming,
             is_bounded=source.is_bounded,
             hints=Hints(rate, distinct or {}),

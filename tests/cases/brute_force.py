@@ -12,7 +12,14 @@ import numpy as np
 
 from windrow import extend
 from windrow.kernels.tuple_at_a_time.machine import Move
-from windrow.kernels.tuple_at_a_time.tape import FOUND, Conditions, Found, Numbers, Tape, no_work
+from windrow.kernels.tuple_at_a_time.tape import (
+    FOUND,
+    FoundCombinations,
+    Int64s,
+    Tape,
+    TupleConditions,
+    no_work,
+)
 from windrow.operators.joins.tuple_at_a_time.machines import conditions_of
 from windrow.physical.algorithms import ARRIVAL, ARRIVAL_JOIN, NESTED_LOOP
 from windrow.physical.nodes.time_join import TimeJoin
@@ -35,19 +42,19 @@ class BruteForce:
 
     nbytes = 0
 
-    def __init__(self, conditions: Conditions, first: Numbers) -> None:
+    def __init__(self, conditions: TupleConditions, first: Int64s) -> None:
         self.work = no_work()
         self._conditions = conditions
         self._heads, self._next = first[:-1].copy(), first[:-1].copy()
         self._found: Iterator[tuple[int, ...]] = iter(())
 
-    def adopt(self, tape: Tape, turns: Numbers) -> None:  # noqa: ARG002
+    def adopt(self, tape: Tape, turns: Int64s) -> None:  # noqa: ARG002
         self._next += np.bincount(turns, minlength=len(self._next))
 
-    def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:  # noqa: ARG002
+    def begin(self, tape: Tape, turns: Int64s, coming: Int64s | None = None) -> None:  # noqa: ARG002
         self._found = self._combinations(tape, turns)
 
-    def fill(self, tape: Tape, found: Found) -> bool:  # noqa: ARG002
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:  # noqa: ARG002
         while found.filled[0] < len(found.positions):
             line = next(self._found, None)
             if line is None:
@@ -57,20 +64,20 @@ class BruteForce:
             self.work[FOUND] += 1
         return False
 
-    def trim(self, tape: Tape, coming: Numbers) -> None:
+    def trim(self, tape: Tape, coming: Int64s) -> None:
         reach = self._conditions.upper.max(axis=1)
         for stream, (head, end) in enumerate(zip(self._heads, self._next, strict=True)):
             old = tape.times[head:end] + reach[stream] < coming.min()
             self._heads[stream] += len(old) if old.all() else old.argmin()
 
-    def heads(self) -> Numbers:
+    def heads(self) -> Int64s:
         return self._heads
 
     def moved(self, move: Move) -> None:
         self._heads += move.shift
         self._next += move.shift
 
-    def _combinations(self, tape: Tape, turns: Numbers) -> Iterator[tuple[int, ...]]:
+    def _combinations(self, tape: Tape, turns: Int64s) -> Iterator[tuple[int, ...]]:
         for stream in turns.tolist():
             new = int(self._next[stream])
             self._next[stream] += 1
@@ -87,6 +94,6 @@ class BruteForce:
         )
 
 
-def machine(node: TimeJoin, first: Numbers) -> BruteForce:
+def machine(node: TimeJoin, first: Int64s) -> BruteForce:
     """Made where the join runs."""
     return BruteForce(conditions_of(node), first)

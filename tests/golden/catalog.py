@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from windrow.plan.catalog import NO_HINTS, Catalog, Hints, Said, StreamInfo, of_changes, stream_info
+from windrow.plan.catalog import (
+    NO_HINTS,
+    Catalog,
+    Hints,
+    Promises,
+    StreamInfo,
+    of_changes,
+    stream_info,
+)
 from windrow.schema import Field, Schema
 
 SECOND = 1_000_000
@@ -12,7 +20,7 @@ def _stream(
     name: str, columns: str, time: str = "ts", lateness: int = 0, hints: Hints = NO_HINTS
 ) -> StreamInfo:
     fields = tuple(Field(*column.split(" ", 1)) for column in columns.split(", "))
-    return stream_info(name, Schema(fields), time, Said(lateness), hints=hints)
+    return stream_info(name, Schema(fields), time, Promises(lateness), hints=hints)
 
 
 def _table(name: str, columns: str) -> StreamInfo:

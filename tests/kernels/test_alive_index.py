@@ -14,7 +14,7 @@ from twins.snapshot_join import Change
 
 from windrow.kernels.alive_index import AliveProbes, RowTests, alive_index, next_before, probe_alive
 from windrow.kernels.bew_hash import buckets_of
-from windrow.kernels.bew_period import FILLED, PROBE, TOUCHED, Found, no_progress
+from windrow.kernels.bew_period import FILLED, PROBE, TOUCHED, FoundMatches, no_progress
 from windrow.kernels.bew_scan import Queue, Wanted
 from windrow.kernels.retractions import NOBODY, stretches, taken_by
 
@@ -60,7 +60,7 @@ def test_a_probe_finds_the_rows_of_its_key_that_are_alive_with_it(case) -> None:
         np.array([30 if value == 3 else NEVER for *_, value in probes]),
         np.array([end for _, end, *_ in probes]),
     )
-    found = Found(*(np.empty(room, np.int64) for _ in range(3)))
+    found = FoundMatches(*(np.empty(room, np.int64) for _ in range(3)))
     matches = []
     progress = no_progress(0)
     while progress[PROBE] < len(probes):
@@ -92,7 +92,7 @@ def test_versions_that_are_not_alive_are_not_touched_even_beside_one_that_always
     queue = Queue(ends, 0, words[:0], np.empty((0, count + 1), np.int64), np.empty(0, np.bool_))
     none = np.empty((0, len(at)), np.int64)
     tests = RowTests(queue, Wanted(none, none, np.empty(0, np.bool_)))
-    found = Found(*(np.empty(4 * len(at), np.int64) for _ in range(3)))
+    found = FoundMatches(*(np.empty(4 * len(at), np.int64) for _ in range(3)))
     progress = no_progress(0)
     probe_alive(index, looked, tests, (0, NEVER), 0, found, progress)
     assert progress[FILLED] == progress[TOUCHED] == 2 * len(at)

@@ -17,7 +17,7 @@ from windrow.kernels.bew_period import (
     MOST,
     PROBE,
     TOUCHED,
-    Found,
+    FoundMatches,
     Probes,
     before_start,
     no_progress,
@@ -44,7 +44,7 @@ def probes_of(looked) -> Probes:
 
 def all_matches(look_up, probes: Probes, room: int) -> list[tuple[int, int, int]]:
     """What a kernel finds, through a room so small that it must stop and go on."""
-    found = Found(*(np.empty(room, np.int64) for _ in range(3)))
+    found = FoundMatches(*(np.empty(room, np.int64) for _ in range(3)))
     matches = []
     progress = no_progress(0)
     while progress[PROBE] < len(probes.words):
@@ -203,7 +203,7 @@ def test_new_rows_are_cut_off_at_the_start_tuple(is_strict, cut):
 def test_a_probe_does_not_touch_the_rows_of_a_bucket_outside_its_period():
     # One key with a thousand rows: a period of three of them touches three.
     index = buckets_of(np.zeros(1000, np.uint64), np.arange(1000))
-    found = Found(*(np.empty(100, np.int64) for _ in range(3)))
+    found = FoundMatches(*(np.empty(100, np.int64) for _ in range(3)))
     progress = no_progress(0)
     probes = Probes(np.zeros(1, np.uint64), np.array([500]), np.array([502]))
     probe_buckets(index, probes, (0, 999), 0, found, progress)

@@ -11,7 +11,7 @@ from windrow.kernels import sliding_aggregate as kernels
 from windrow.kernels.versions import OPENING, Events, versions_of
 
 ROWS, WINDOW = 500_000, 1_000
-BOTH = kernels.Asked(sum=True, mean=True)
+BOTH = kernels.WantedResults(sum=True, mean=True)
 
 
 def slides():

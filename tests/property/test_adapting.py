@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.planner import optimize
 from windrow.physical.options import Options
-from windrow.plan.catalog import Said, stream_info
+from windrow.plan.catalog import Promises, stream_info
 from windrow.run.local.execution import Execution
 from windrow.run.local.sources import source_of
 from windrow.run.local.stream_statistics import StreamStatistics
@@ -66,7 +66,7 @@ def answer_and_changes(streams, query, planner_of, **options: Any):
         name: source_of(name, tables(batches), schema)
         for name, batches in zip("abc", streams, strict=False)
     }
-    catalog = {name: stream_info(name, s.schema, "at", Said(30)) for name, s in sources.items()}
+    catalog = {name: stream_info(name, s.schema, "at", Promises(30)) for name, s in sources.items()}
     logical = compile_query(query, catalog, DuckdbTypes())
     execution = Execution(
         optimize(logical, Options(**options)), sources, planner=planner_of(logical)

@@ -20,7 +20,7 @@ from twins.bestmatch import JUDGED, Rules, proofs
 from windrow.operators.bestmatch.bestmatch import MatwinBestmatchOp
 from windrow.operators.bestmatch.match_index import MatchIndexer
 from windrow.operators.bestmatch.pages.lines import LineCoder
-from windrow.operators.bestmatch.pages.page_file import Counts
+from windrow.operators.bestmatch.pages.page_file import PageCounts
 from windrow.operators.bestmatch.pages.page_search import PageSearch
 from windrow.operators.bestmatch.pages.paged_bestmatch import PagedBestmatchOp
 from windrow.operators.bestmatch.pages.paged_windows import PagedWindows, PageSizes
@@ -240,7 +240,10 @@ def test_a_search_finds_the_best_in_hundreds_of_pages_and_reads_what_it_foresaw(
         ]
         case = MatchRun(("bigint", "double"), ("mindist",) * 2, ("bigint",), rules, *sides, ())
         indexer = MatchIndexer(case.node(), 0)
-        counts, sizes = Counts(), PageSizes(random.randrange(2, 9), random.randrange(6, 20), 10**6)
+        counts, sizes = (
+            PageCounts(),
+            PageSizes(random.randrange(2, 9), random.randrange(6, 20), 10**6),
+        )
         coder = LineCoder(indexer)
         windows = PagedWindows(coder, sizes, counts, by_cell=algorithm == GRID_PAGES)
         for start in range(0, len(case.right), 40):

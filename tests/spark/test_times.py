@@ -14,7 +14,7 @@ from bags import bag
 from spark_runs import FileStream, SingleRun, Streams, table
 
 import windrow
-from windrow.cli.job import Job, Sink
+from windrow.cli.job import Job, JobSink
 from windrow.cli.run_spark import _write_batch
 from windrow.run.terminal import Terminal
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -101,7 +101,7 @@ def test_a_job_writes_times_as_text_to_the_tick(spark: Any, tmp_path: Path, form
     answer = spark.createDataFrame(pa.table({"at": [tick]})).selectExpr(
         "at", "TIMESTAMP_NTZ '2026-01-05 11:08:00.000001' AS there"
     )
-    job = Job("ticks", "", (), Sink(str(tmp_path / "out"), format_))
+    job = Job("ticks", "", (), JobSink(str(tmp_path / "out"), format_))
     _write_batch(job, answer, str(tmp_path / "out"), Terminal())
     last = next((tmp_path / "out").glob(f"*.{format_}")).read_text().splitlines()[-1]
     values = list(json.loads(last).values()) if format_ == "json" else last.split(",")

@@ -33,7 +33,7 @@ ALIKE = 0.9
 
 
 @dataclass(frozen=True)
-class Load:
+class StreamLoad:
     """A stream that joins with others.
 
     Attributes:
@@ -115,12 +115,12 @@ def alike(shares: Sequence[float]) -> list[float]:
     return [1.0 if own >= ALIKE * largest else own / largest for own in shares]
 
 
-def everything(loads: Sequence[Load]) -> Allocation:
+def everything(loads: Sequence[StreamLoad]) -> Allocation:
     """What streams get when nothing is short."""
     return Allocation(tuple(one.rate for one in loads), tuple(one.most_kept for one in loads))
 
 
-def case_of(loads: Sequence[Load], resources: Resources) -> Case:
+def case_of(loads: Sequence[StreamLoad], resources: Resources) -> Case:
     """Which of the four cases streams and resources make."""
     is_processor_short = _is_short(resources.service_rate, [one.rate for one in loads])
     is_memory_short = _is_short(resources.memory, [one.most_kept for one in loads])
@@ -129,7 +129,7 @@ def case_of(loads: Sequence[Load], resources: Resources) -> Case:
     return Case.memory if is_memory_short else Case.nothing
 
 
-def _check_numbers(given: Load | Resources) -> None:
+def _check_numbers(given: StreamLoad | Resources) -> None:
     for name, value in vars(given).items():
         if value is not None and not (math.isfinite(value) and value >= 0):
             told = f"{name.replace('_', ' ')} is {value:g}"
@@ -141,7 +141,7 @@ def _is_short(there_is: float | None, asked: Sequence[float]) -> bool:
 
 
 def output_rate(
-    allocation: Allocation, selectivity: float = 1.0, loads: Sequence[Load] = ()
+    allocation: Allocation, selectivity: float = 1.0, loads: Sequence[StreamLoad] = ()
 ) -> float:
     """The expected results per unit of time, of all combinations of which a share matches.
 
@@ -157,13 +157,13 @@ def output_rate(
     return selectivity * found
 
 
-def expected_recall(loads: Sequence[Load], allocation: Allocation) -> float:
+def expected_recall(loads: Sequence[StreamLoad], allocation: Allocation) -> float:
     """The expected share of the results of the full join; 1 where that has none."""
     full = output_rate(everything(loads), loads=loads)
     return output_rate(allocation, loads=loads) / full if full > 0 else 1.0
 
 
-def meeting_rates(loads: Sequence[Load], rates: Sequence[float]) -> list[float]:
+def meeting_rates(loads: Sequence[StreamLoad], rates: Sequence[float]) -> list[float]:
     """Effective rates, each with the share of the others' combinations that a probe meets."""
     return [load.meets * rate for load, rate in zip(loads, rates, strict=True)]
 

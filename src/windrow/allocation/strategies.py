@@ -48,8 +48,8 @@ from windrow.allocation.loads import (
     Allocation,
     AllocationError,
     Case,
-    Load,
     Resources,
+    StreamLoad,
     case_of,
     everything,
     meeting_rates,
@@ -153,7 +153,7 @@ _NEGLIGIBLE = 1e-10
 """A gain that is such a share of the output, or less, is none."""
 
 
-def windows_pot(loads: Sequence[Load], memory: float) -> Pot:
+def windows_pot(loads: Sequence[StreamLoad], memory: float) -> Pot:
     """The tuples that there are to divide."""
     least, most = [one.least_window for one in loads], [one.most_kept for one in loads]
     return pot("tuples of memory", memory, least, most)
@@ -226,20 +226,22 @@ def _slopes(windows: Sequence[float], rates: Sequence[float]) -> list[float]:
     return [before[at].with_also(behind[len(each) - 1 - at]).output for at in range(len(each))]
 
 
-def rates_pot(loads: Sequence[Load], service_rate: float) -> Pot:
+def rates_pot(loads: Sequence[StreamLoad], service_rate: float) -> Pot:
     """The probes that there are to divide."""
     least, most = [one.least_rate for one in loads], [one.rate for one in loads]
     return pot("probes per unit of time", service_rate, least, most)
 
 
-def best_rates(divided: Pot, windows: Sequence[float], loads: Sequence[Load]) -> tuple[float, ...]:
+def best_rates(
+    divided: Pot, windows: Sequence[float], loads: Sequence[StreamLoad]
+) -> tuple[float, ...]:
     """The effective rates that give the most results over these windows; equals in their order."""
     others = products_of_others(windows)
     met = [load.meets * product for load, product in zip(loads, others, strict=True)]
     return in_order(divided, sorted(range(len(windows)), key=lambda stream: -met[stream]))
 
 
-def allocate(loads: Sequence[Load], resources: Resources) -> Allocation:
+def allocate(loads: Sequence[StreamLoad], resources: Resources) -> Allocation:
     """What each stream gets, so that the expected output is the largest.
 
     Nothing short: everything. The processor short: probe the bigger window. Memory short: keep the
@@ -271,7 +273,7 @@ def allocate(loads: Sequence[Load], resources: Resources) -> Allocation:
             )
 
 
-def _allocate_both(rates: Pot, windows: Pot, loads: Sequence[Load]) -> Allocation:
+def _allocate_both(rates: Pot, windows: Pot, loads: Sequence[StreamLoad]) -> Allocation:
     """The best windows for every corner of the rates, and the best of these.
 
     For given windows the best rates are a corner of what is allowed, so that one of the corners is
@@ -306,26 +308,26 @@ def _there(amount: float | None) -> float:
     return amount
 
 
-Strategy = Callable[[Pot, Sequence[Load]], tuple[float, ...]]
+Strategy = Callable[[Pot, Sequence[StreamLoad]], tuple[float, ...]]
 """Divides what there is among streams."""
 
 
-def equally(divided: Pot, loads: Sequence[Load]) -> tuple[float, ...]:
+def equally(divided: Pot, loads: Sequence[StreamLoad]) -> tuple[float, ...]:
     """As much to each."""
     return in_proportion(divided, [1.0] * len(loads))
 
 
-def by_rates(divided: Pot, loads: Sequence[Load]) -> tuple[float, ...]:
+def by_rates(divided: Pot, loads: Sequence[StreamLoad]) -> tuple[float, ...]:
     """In proportion to the arrival rates."""
     return in_proportion(divided, [one.rate for one in loads])
 
 
-def by_windows(divided: Pot, loads: Sequence[Load]) -> tuple[float, ...]:
+def by_windows(divided: Pot, loads: Sequence[StreamLoad]) -> tuple[float, ...]:
     """In proportion to the full windows."""
     return in_proportion(divided, [one.window for one in loads])
 
 
-def inverse_to_rates(divided: Pot, loads: Sequence[Load]) -> tuple[float, ...]:
+def inverse_to_rates(divided: Pot, loads: Sequence[StreamLoad]) -> tuple[float, ...]:
     """The slower a stream, the more; one that never arrives counts as the slowest of the others."""
     slowest = min((one.rate for one in loads if one.rate > 0), default=1.0)
     return in_proportion(divided, [1 / (one.rate or slowest) for one in loads])
@@ -340,7 +342,7 @@ BY_NAME: Mapping[str, Strategy] = {
 
 
 def allocate_by(
-    loads: Sequence[Load],
+    loads: Sequence[StreamLoad],
     resources: Resources,
     *,
     processor: Strategy = equally,

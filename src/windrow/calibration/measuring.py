@@ -22,7 +22,7 @@ from typing import Protocol
 
 import numpy as np
 
-from windrow.kernels.structures.store import Numbers, Store
+from windrow.kernels.structures.store import Int64s, Store
 from windrow.kernels.structures.window import (
     STRUCTURES,
     filled_store,
@@ -222,7 +222,7 @@ class CompiledBench:
         return Metered(own, done + operations * self._look_ups)
 
 
-def filled(structure: Structure, sizes: Sizes, keys: Numbers) -> Store:
+def filled(structure: Structure, sizes: Sizes, keys: Int64s) -> Store:
     """A structure that holds tuples with these keys, in the order in which they came."""
     return filled_store(STRUCTURES[structure.name], sizes.of(structure.name), keys)
 

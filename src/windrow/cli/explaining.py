@@ -11,7 +11,7 @@ import pyarrow as pa
 import windrow
 from windrow.cli.errors import JobError
 from windrow.cli.files import schema_of
-from windrow.cli.job import Source, Table, register_functions
+from windrow.cli.job import JobStream, JobTable, register_functions
 from windrow.cli.job_file import load_job, schema_of_text
 from windrow.operators.columns.arrow_types import arrow_schema
 
@@ -45,7 +45,7 @@ def _is_job_file(text: str) -> bool:
     return text.endswith(".toml") or (not re.search(r"\s", text.strip()) and Path(text).is_file())
 
 
-def _declared(text: str) -> Source:
+def _declared(text: str) -> JobStream:
     match = _STREAM.fullmatch(text)
     if match is None:
         raise JobError(
@@ -54,7 +54,7 @@ def _declared(text: str) -> Source:
             hint="for instance  --stream 'sales(item STRING, ts TIMESTAMP) time=ts'",
         )
     lateness = match["lateness"] or "0"
-    return Source(
+    return JobStream(
         name=match["name"],
         path="",
         time=match["time"],
@@ -63,15 +63,15 @@ def _declared(text: str) -> Source:
     )
 
 
-def _register(session: windrow.Session, source: Source) -> None:
+def _register(session: windrow.Session, source: JobStream) -> None:
     session.stream(source.name, _empty(source), **source.about)
 
 
-def _empty(source: Source | Table) -> pa.Table:
+def _empty(source: JobStream | JobTable) -> pa.Table:
     """A stream or a table without rows: EXPLAIN looks at columns alone."""
     if source.place is not None:
         outside = (
-            source.place.table_source() if isinstance(source, Table) else source.place.source()
+            source.place.table_source() if isinstance(source, JobTable) else source.place.source()
         )
         return outside.columns().empty_table()
     return pa.Table.from_batches([], arrow_schema(schema_of(source)))

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from windrow.cli.errors import JobError
-from windrow.cli.job import Source, Table
+from windrow.cli.job import JobStream, JobTable
 from windrow.io.data_files import (
     COMPRESSIONS,
     EMPTY,
@@ -55,7 +55,7 @@ _TO_HADOOP = re.compile(r"[\\*?\[\]{}]")
 BATCH_ROWS = 65_536
 
 
-def schema_of(source: Source | Table) -> Schema:
+def schema_of(source: JobStream | JobTable) -> Schema:
     """The columns of a stream or a table: as the job states them, or as its first file has them."""
     if source.schema is not None:
         return source.schema
@@ -73,7 +73,7 @@ def schema_of(source: Source | Table) -> Schema:
     return spark_schema(found)
 
 
-def schema_in_files(source: Source | Table) -> Schema:
+def schema_in_files(source: JobStream | JobTable) -> Schema:
     """The columns as Spark has to be told them, which reads those of a CSV file by their places.
 
     They are in the order of the first file's header, if there is one yet; those that the job does not
@@ -88,7 +88,7 @@ def schema_in_files(source: Source | Table) -> Schema:
     return schema
 
 
-def read_batches(source: Source | Table) -> pa.RecordBatchReader:
+def read_batches(source: JobStream | JobTable) -> pa.RecordBatchReader:
     """The rows of a stream or a table, batch by batch."""
     files = data_files(source)
     schema = arrow_schema(schema_of(source))
@@ -111,7 +111,7 @@ def read_batches(source: Source | Table) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(schema, batches())
 
 
-def check_columns_there(source: Source | Table, file: str) -> None:
+def check_columns_there(source: JobStream | JobTable, file: str) -> None:
     """Refuses a file without a column of the stated schema, whose rows would all be NULL there.
 
     A column of JSON is a key that an object may have or not. Case is left to what reads the file.
@@ -125,7 +125,7 @@ def check_columns_there(source: Source | Table, file: str) -> None:
             raise JobError.unreadable(source.title, file, problem)
 
 
-def _names_in(source: Source | Table, file: str) -> list[str]:
+def _names_in(source: JobStream | JobTable, file: str) -> list[str]:
     """The columns that a file has, as it writes them."""
     try:
         names: list[str] = ds.dataset([file], format=source.format).schema.names
@@ -134,7 +134,7 @@ def _names_in(source: Source | Table, file: str) -> list[str]:
     return names
 
 
-def _dataset(source: Source | Table, files: list[str]) -> ds.Dataset:
+def _dataset(source: JobStream | JobTable, files: list[str]) -> ds.Dataset:
     """The files as one dataset; zoned timestamps in text files are read as texts at first."""
     try:
         if source.format == "parquet" or source.schema is None:
@@ -149,7 +149,7 @@ def _dataset(source: Source | Table, files: list[str]) -> ds.Dataset:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFiles:
     """The files at a path.
 
     Attributes:
@@ -163,12 +163,12 @@ class Found:
     empty: list[str]
 
 
-def data_files(source: Source | Table) -> list[str]:
+def data_files(source: JobStream | JobTable) -> list[str]:
     """The files of a stream or a table, in the order of their names."""
     return found_at(source).files
 
 
-def found_at(source: Source | Table) -> Found:
+def found_at(source: JobStream | JobTable) -> FoundFiles:
     """What lies at the path of a stream or a table.
 
     Raises:
@@ -196,10 +196,10 @@ def found_at(source: Source | Table) -> Found:
             hint="paths are relative to the folder of the job file, and names that begin with _ or a"
             " dot are passed over",
         )
-    return Found(files, sorted(set(there) - set(named)), sorted(empty))
+    return FoundFiles(files, sorted(set(there) - set(named)), sorted(empty))
 
 
-def streamed(source: Source) -> tuple[str, dict[str, str]]:
+def streamed(source: JobStream) -> tuple[str, dict[str, str]]:
     """The path and the options by which Spark, streaming, finds the same files, and later ones."""
     path = Path(source.path)
     if path.is_dir():
@@ -215,14 +215,14 @@ def streamed(source: Source) -> tuple[str, dict[str, str]]:
     return _hadoop_pattern(source.path), {"pathGlobFilter": "[!._]*"}
 
 
-def _files_below(source: Source | Table, folder: Path) -> Iterator[str]:
+def _files_below(source: JobStream | JobTable, folder: Path) -> Iterator[str]:
     def refuse(error: OSError) -> None:
         raise JobError.unreadable(source.title, str(error.filename), error.strerror or str(error))
 
     return files_below(folder, refuse)
 
 
-def _named(source: Source | Table) -> list[str]:
+def _named(source: JobStream | JobTable) -> list[str]:
     """The files that a path or a pattern names."""
     path = Path(source.path)
     if path.is_file():
@@ -240,7 +240,7 @@ def _named(source: Source | Table) -> list[str]:
     return [name for name in named if Path(name).is_file()]
 
 
-def _check_compression(source: Source | Table, file: str) -> None:
+def _check_compression(source: JobStream | JobTable, file: str) -> None:
     last = Path(file).suffix
     is_known = last in COMPRESSED and source.format != "parquet"
     if last.lower() in COMPRESSIONS and not is_known:

@@ -21,7 +21,7 @@ ARRIVAL = "on arrival"
 
 
 @dataclass(frozen=True)
-class Source:
+class JobStream:
     """One stream of a job: where its rows lie and what time they have."""
 
     name: str
@@ -56,7 +56,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Table:
+class JobTable:
     """One table of a job: where its rows lie."""
 
     name: str
@@ -84,7 +84,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Sink:
+class JobSink:
     """Where the answer goes."""
 
     path: str
@@ -110,15 +110,15 @@ class Job:
 
     name: str
     query: str
-    streams: tuple[Source, ...]
-    sink: Sink | None = None
+    streams: tuple[JobStream, ...]
+    sink: JobSink | None = None
     mode: str = "batch"
     on: str = "local"
     trigger: str = AVAILABLE_NOW
     options: Mapping[str, Any] = field(default_factory=dict)
     spark: Mapping[str, str] = field(default_factory=dict)
     functions: tuple[Function, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[JobTable, ...] = ()
     folder: str = "."
     until_done: bool = False
 
@@ -135,12 +135,12 @@ class Job:
         return self.on == "spark" or self.has_places or is_kept or not self.until_done
 
     @property
-    def read(self) -> tuple[Source | Table, ...]:
+    def read(self) -> tuple[JobStream | JobTable, ...]:
         """All that is read."""
         return (*self.streams, *self.tables)
 
     @property
-    def sources(self) -> tuple[Source | Table, ...]:
+    def sources(self) -> tuple[JobStream | JobTable, ...]:
         """All that is read from paths."""
         return tuple(own for own in self.read if own.place is None)
 

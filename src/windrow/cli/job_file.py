@@ -51,7 +51,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from windrow.cli.errors import JobError
-from windrow.cli.job import AVAILABLE_NOW, Function, Job, Sink, Source, Table, is_here
+from windrow.cli.job import AVAILABLE_NOW, Function, Job, JobSink, JobStream, JobTable, is_here
 from windrow.errors import BindError, nearest
 from windrow.io.ddl import parse_ddl
 from windrow.io.protocol import CONNECTORS, Connector
@@ -127,11 +127,11 @@ def load_job(file: Path) -> Job:
     _check(file.name, raw, _TOP)
     folder = file.resolve().parent
     # Streams first: a query written below a table lands in it, and that is the thing to say.
-    streams = _entries(Source, "streams", "a table with path and time", raw, folder)
+    streams = _entries(JobStream, "streams", "a table with path and time", raw, folder)
     if not streams:
         raise JobError.missing_key(file.name, "streams", '[streams.sales]  path = "data/sales"')
-    tables = _entries(Table, "tables", "a table with a path", raw, folder)
-    sink = Sink(**_values("sink", "[sink]", raw["sink"], folder)) if "sink" in raw else None
+    tables = _entries(JobTable, "tables", "a table with a path", raw, folder)
+    sink = JobSink(**_values("sink", "[sink]", raw["sink"], folder)) if "sink" in raw else None
     options = _options(folder, raw.get("options", {}))
     # Files are a batch, where nobody says otherwise; what comes from elsewhere goes on coming.
     usual_mode = MODES[any(source.place is not None for source in streams)]
@@ -234,7 +234,9 @@ def schema_of_text(text: str) -> Schema:
         ) from error
 
 
-def _check_apart(sink: Sink | None, letters: str | None, sources: Iterable[Source | Table]) -> None:
+def _check_apart(
+    sink: JobSink | None, letters: str | None, sources: Iterable[JobStream | JobTable]
+) -> None:
     """What is written does not lie where rows are read: it would replace them, or be read as input."""
     is_folder = sink is not None and sink.place is None
     outputs = [("the sink", sink.path, sink.format)] if sink is not None and is_folder else []
@@ -262,7 +264,7 @@ def _check_apart(sink: Sink | None, letters: str | None, sources: Iterable[Sourc
             )
 
 
-def _is_read(own: Path, suffix: str, source: Source | Table) -> bool:
+def _is_read(own: Path, suffix: str, source: JobStream | JobTable) -> bool:
     """Whether a source reads what is written into a folder, or is written over by it."""
     # A pattern reads from the folder above its first wildcard on, but maybe not all of it.
     above, *wildcards = re.split(r"[^/]*[*?\[]", source.path)

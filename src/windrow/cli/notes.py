@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from windrow.cli.files import Found
+from windrow.cli.files import FoundFiles
 from windrow.run.progress import Progress
 from windrow.run.terminal import Terminal, visible_line
 
@@ -30,7 +30,7 @@ class Notes:
         """Says one line."""
         self.stderr.say(json.dumps({"note": text}) if self.progress == "json" else text)
 
-    def left_out(self, what: str, path: str, found: Found) -> None:
+    def left_out(self, what: str, path: str, found: FoundFiles) -> None:
         """Says which files of a folder are not read."""
         for names, why in ((found.left_out, "of another format"), (found.empty, "empty")):
             if names:

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 import windrow
 from windrow.cli.files import found_at, read_batches
-from windrow.cli.job import Job, Sink, Source, register_functions
+from windrow.cli.job import Job, JobSink, JobStream, register_functions
 from windrow.cli.notes import Notes
-from windrow.cli.sinks import FolderSink, TerminalSink, foreign, write_recall
+from windrow.cli.sinks import FolderSink, RowSample, foreign, write_recall
 from windrow.cli.stopping import Sigterm
 from windrow.io.protocol import CONNECTORS, Connector
 from windrow.registry import load
@@ -117,7 +117,7 @@ def wait_for(run: Run, sigterm: Sigterm) -> None:
         raise
 
 
-def _files(source: Source) -> Connector:
+def _files(source: JobStream) -> Connector:
     """The files of a stream, and those that come."""
     schema = None if source.schema is None else source.schema.ddl()
     made: Connector = load(CONNECTORS["files"])(
@@ -138,7 +138,7 @@ def _target(job: Job) -> tuple[Connector, str | None]:
 
 
 def _show(result: Result, stdout: Terminal) -> None:
-    terminal = TerminalSink(stdout)
+    terminal = RowSample(stdout)
     for batch in result:
         terminal.write(pa.Table.from_batches([batch]))
     terminal.show(result.schema, result.recall)
@@ -149,7 +149,7 @@ def _dead_letters(job: Job) -> Iterator[dict[str, FolderSink]]:
     """Where late rows are kept, by stream: a folder that cannot take them is refused at once."""
     folder = job.options.get("dead_letters")
     sinks = (
-        {} if folder is None else {s.name: Sink(str(Path(folder) / s.name)) for s in job.streams}
+        {} if folder is None else {s.name: JobSink(str(Path(folder) / s.name)) for s in job.streams}
     )
     with ExitStack() as stack:
         yield {name: stack.enter_context(FolderSink(sink)) for name, sink in sinks.items()}

@@ -26,12 +26,20 @@ from windrow.cli.files import (
     schema_of,
     streamed,
 )
-from windrow.cli.job import AVAILABLE_NOW, Job, Sink, Source, Table, is_here, register_functions
+from windrow.cli.job import (
+    AVAILABLE_NOW,
+    Job,
+    JobSink,
+    JobStream,
+    JobTable,
+    is_here,
+    register_functions,
+)
 from windrow.cli.notes import Notes
 from windrow.cli.run_local import wait_for
 from windrow.cli.sinks import (
     MOST_ROWS_SHOWN,
-    TerminalSink,
+    RowSample,
     check_columns,
     foreign,
     held,
@@ -44,7 +52,7 @@ from windrow.cli.stopping import Sigterm
 from windrow.errors import PlanError, ResourceError
 from windrow.plan.exprs import quote_spark
 from windrow.run.course import EPOCH_S
-from windrow.run.progress import Progress, Renderer, renderer
+from windrow.run.progress import Progress, ProgressView, renderer
 from windrow.run.terminal import Terminal, readable
 
 if TYPE_CHECKING:
@@ -86,7 +94,7 @@ def _look(job: Job, notes: Notes) -> None:
     """Says which files are left out; that none is there is right where some are still to come."""
     is_endless = job.mode == "streaming" and job.trigger != AVAILABLE_NOW
     for source in job.sources:
-        is_to_come = is_endless and isinstance(source, Source) and source.schema is not None
+        is_to_come = is_endless and isinstance(source, JobStream) and source.schema is not None
         try:
             notes.left_out(source.title, source.path, found_at(source))
         except JobError as error:
@@ -176,13 +184,13 @@ def _launcher() -> Any:
     return launch
 
 
-def _frame(spark: Spark, source: Source | Table, *, is_streaming: bool) -> Frame:
+def _frame(spark: Spark, source: JobStream | JobTable, *, is_streaming: bool) -> Frame:
     """The files of a stream or a table as a DataFrame, read as the in-process runner reads them."""
     # In process a value that is none of its type, or a header that is not the schema's, is an
     # error; Spark by default reads NULL, and columns by their places.
     how = {"mode": "FAILFAST", "enforceSchema": "false", "header": "true"}
     ddl = _ddl(source, is_streaming=is_streaming)
-    if isinstance(source, Source) and is_streaming:
+    if isinstance(source, JobStream) and is_streaming:
         path, found = streamed(source)
         if source.files_per_batch is not None:
             how["maxFilesPerTrigger"] = str(source.files_per_batch)
@@ -194,7 +202,7 @@ def _frame(spark: Spark, source: Source | Table, *, is_streaming: bool) -> Frame
     return rows.select([rows[quote_spark(name)] for name in schema_of(source).names])
 
 
-def _ddl(source: Source | Table, *, is_streaming: bool) -> str:
+def _ddl(source: JobStream | JobTable, *, is_streaming: bool) -> str:
     if is_streaming and source.format != "parquet" and source.schema is None:
         raise JobError(
             "schema-needed",
@@ -226,7 +234,7 @@ def _write_batch(job: Job, answer: Frame, target: str, stdout: Terminal) -> None
 
 
 def _show_figures(
-    session: windrow.Session, answer: Frame, shown: Renderer, seconds: float
+    session: windrow.Session, answer: Frame, shown: ProgressView, seconds: float
 ) -> Progress | None:
     """One record for the whole batch; None where there is none."""
     figures: Progress | None = None
@@ -271,7 +279,7 @@ def _target(job: Job) -> Iterator[str]:
         yield path
 
 
-def checkpoint_of(sink: Sink) -> str:
+def checkpoint_of(sink: JobSink) -> str:
     """Where a streaming job keeps its progress and state."""
     return sink.checkpoint or f"{sink.path}/_checkpoint"
 
@@ -287,7 +295,7 @@ def _write_stream(job: Job, answer: Frame, follow: Follow, stdout: Terminal) -> 
         writer = writer.option("path", job.sink.path)
         writer = writer.option("checkpointLocation", checkpoint_of(job.sink))
         return follow(writer.start())
-    terminal = TerminalSink(stdout)
+    terminal = RowSample(stdout)
     scratch = tempfile.mkdtemp(prefix="windrow-checkpoint-")
 
     def take(batch: Frame, _number: int) -> None:

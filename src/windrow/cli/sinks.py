@@ -43,7 +43,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from windrow.cli.errors import JobError
-from windrow.cli.job import Sink
+from windrow.cli.job import JobSink
 from windrow.io.json_lines import json_lines
 from windrow.run.progress import Recall
 from windrow.run.terminal import Terminal, readable
@@ -74,7 +74,7 @@ class FolderSink(contextlib.ExitStack):
     once it is complete, as the block is left; others part by part, as they are written.
     """
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: JobSink) -> None:
         super().__init__()
         self._sink = sink
         self.parts = 0
@@ -98,7 +98,7 @@ class FolderSink(contextlib.ExitStack):
 
 
 @contextlib.contextmanager
-def opened(sink: Sink) -> Iterator[Path]:
+def opened(sink: JobSink) -> Iterator[Path]:
     """Where to write the files of an answer, the sink's folder held meanwhile.
 
     That is the folder itself, or, where the answer replaces an older one, one whose files take the
@@ -121,7 +121,7 @@ def opened(sink: Sink) -> Iterator[Path]:
         raise
 
 
-def check_free(sink: Sink) -> None:
+def check_free(sink: JobSink) -> None:
     """Refuses a sink that holds files, where it is to take a whole answer and replaces none."""
     if any(Path(sink.path).iterdir()) and not sink.overwrite:
         raise JobError.sink_exists(sink.path)
@@ -176,7 +176,7 @@ def _write_json(table: pa.Table, file: Path) -> None:
 _WRITERS = {"parquet": pa.parquet.write_table, "csv": _write_csv, "json": _write_json}
 
 
-class TerminalSink:
+class RowSample:
     """Keeps the first rows of the answer and shows them at the end, with the number of all."""
 
     def __init__(self, console: Terminal) -> None:

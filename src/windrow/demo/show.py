@@ -34,7 +34,7 @@ from windrow.demo.questions import (
     write,
 )
 from windrow.errors import InternalError
-from windrow.run.progress import Progress, Renderer
+from windrow.run.progress import Progress, ProgressView
 from windrow.run.terminal import Terminal, readable
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class DemoRun:
         return pq.read_table(out / "answer"), lines.batches, seconds
 
 
-class _Lines(Renderer):
+class _Lines(ProgressView):
     """Progress as a line per micro-batch, as soon as it is done."""
 
     def __init__(self, stdout: Terminal) -> None:

@@ -37,7 +37,7 @@ _LOG = re.compile(r"(\d{10,})-(\d{10,})\.json")
 
 
 @dataclass(frozen=True)
-class Part:
+class EpochPart:
     """A part of an epoch.
 
     Attributes:
@@ -68,7 +68,7 @@ class Epoch:
 
     epoch: int
     time_ns: int
-    parts: tuple[Part, ...]
+    parts: tuple[EpochPart, ...]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Merge:
 
     number: int
     level: int
-    into: Part
+    into: EpochPart
     of: tuple[tuple[str, int], ...]
 
 
@@ -101,10 +101,10 @@ class Unmerged:
     def __init__(self, large: int) -> None:
         self.large = large
         self.merges = 0
-        self._kinds: dict[tuple[str, int], dict[str, Part]] = {}
+        self._kinds: dict[tuple[str, int], dict[str, EpochPart]] = {}
         self._grown: dict[tuple[str, int], None] = {}
 
-    def add(self, level: int, part: Part) -> None:
+    def add(self, level: int, part: EpochPart) -> None:
         """A part has come, or a file of so many merges."""
         if part.size < self.large:
             kind = (part.place.rpartition("/")[0], level)
@@ -119,7 +119,7 @@ class Unmerged:
         self.merges += 1
         self.add(merge.level, merge.into)
 
-    def enough(self, most: int) -> tuple[int, list[Part]] | None:
+    def enough(self, most: int) -> tuple[int, list[EpochPart]] | None:
         """Parts of one kind, oldest first, where there are so many or they are large together; their level."""
         for kind in tuple(self._grown):
             parts = list(self._kinds[kind].values())
@@ -163,7 +163,7 @@ class EpochLog:
         for name in sorted(names_in(self._system, self.merged_at)):
             if not name.startswith(".") and name not in self._merges:
                 told = json.loads(self._content(f"{self.merged_at}/{name}"))
-                into, of = Part(**told.pop("into")), tuple(map(tuple, told.pop("of")))
+                into, of = EpochPart(**told.pop("into")), tuple(map(tuple, told.pop("of")))
                 self._merges[name] = Merge(**told, into=into, of=of)
         return [self._merges[name] for name in sorted(self._merges)]
 
@@ -232,7 +232,9 @@ class EpochLog:
         if name not in self._epochs:
             told = json.loads(self._content(f"{self.epochs_at}/{name}"))
             self._epochs[name] = [
-                Epoch(own["epoch"], own["time_ns"], tuple(Part(**part) for part in own["parts"]))
+                Epoch(
+                    own["epoch"], own["time_ns"], tuple(EpochPart(**part) for part in own["parts"])
+                )
                 for own in told["epochs"]
             ]
         return self._epochs[name]
@@ -260,7 +262,7 @@ def _told(value: Any) -> bytes:
 class Placed:
     """A part of a committed epoch, and the file where its rows are now."""
 
-    part: Part
+    part: EpochPart
     time_ns: int
     path: str
     shift: int

@@ -26,7 +26,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
 from windrow.errors import BindError
-from windrow.io.epoch_log import FOLDER, Committed, Epoch, EpochLog, Merge, Part
+from windrow.io.epoch_log import FOLDER, Committed, Epoch, EpochLog, EpochPart, Merge
 from windrow.io.file_folders import by_folder, check_lengths, check_partitions, folders_of
 from windrow.io.file_systems import (
     located,
@@ -168,9 +168,9 @@ class FilesSink(Sink):
         }
         put_file(self._system, place, json.dumps(told).encode())
 
-    def _part(self, epoch: int, number: int, told: Json) -> Part:
+    def _part(self, epoch: int, number: int, told: Json) -> EpochPart:
         name = f"part-{epoch:010d}-{number:05d}-{self._run[:8]}.{self._about.format}"
-        return Part(
+        return EpochPart(
             folders_of(told["values"]) + name,
             told["hidden"],
             told["size"],
@@ -193,7 +193,7 @@ class FilesSink(Sink):
             if part.hidden in hidden:
                 self._place(part)
 
-    def _place(self, part: Part) -> None:
+    def _place(self, part: EpochPart) -> None:
         place = f"{self._root}/{part.place}"
         if part.values:
             self._system.create_dir(place.rpartition("/")[0], recursive=True)
@@ -249,8 +249,8 @@ def merge_small_parts(system: pafs.FileSystem, root: str, log: EpochLog, about: 
 
 
 def _write(
-    system: pafs.FileSystem, root: str, log: EpochLog, parts: list[Part], about: Files
-) -> tuple[Part, tuple[tuple[str, int], ...]]:
+    system: pafs.FileSystem, root: str, log: EpochLog, parts: list[EpochPart], about: Files
+) -> tuple[EpochPart, tuple[tuple[str, int], ...]]:
     """The new file, hidden, and where the parts are in it."""
     first = parts[0]
     name = uuid.uuid4().hex
@@ -283,4 +283,4 @@ def _write(
 
     size = write_file(system, f"{log.parts_at}/{hidden}", copy)
     rows = sum(part.rows for part in parts)
-    return Part(place, hidden, size, rows, first.header, first.values), tuple(shifts)
+    return EpochPart(place, hidden, size, rows, first.header, first.values), tuple(shifts)

@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from windrow.errors import DataError, WindrowError
 from windrow.io.protocol import NO_EPOCH, Answer, Connector, Json, Sink
-from windrow.plan.arguments import Kind, check_kinds
+from windrow.plan.arguments import ArgumentKind, check_kinds
 
-FUNCTION = Kind("a function", callable, "lambda rows, epoch: print(rows.num_rows)")
+FUNCTION = ArgumentKind("a function", callable, "lambda rows, epoch: print(rows.num_rows)")
 
 
 @dataclass(frozen=True)
-class Call(Connector):
+class CalledFunction(Connector):
     """A function that takes the rows of an epoch as an Arrow table, and the epoch's number."""
 
     name: ClassVar[str] = "call"

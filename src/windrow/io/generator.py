@@ -25,7 +25,7 @@ from windrow.io.ddl import parse_ddl
 from windrow.io.protocol import FEW_ROWS, Connector, Json, Offsets, Source
 from windrow.operators.columns.arrow_types import arrow_schema, instants
 from windrow.plan import arguments as kinds
-from windrow.plan.arguments import Kind, check_kinds
+from windrow.plan.arguments import ArgumentKind, check_kinds
 from windrow.schema import Field, Schema
 
 BLOCK_ROWS = 8_192
@@ -37,22 +37,24 @@ DISTINCT = 1_000
 MOST_DISTINCT = {"tinyint": 1 << 7, "smallint": 1 << 15, "int": 1 << 31}
 """By type: values are drawn from 0 on. Of other types there are 2^63."""
 
-_NUMBER = Kind(
+_NUMBER = ArgumentKind(
     "a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool), "1000"
 )
-_SCHEMA = Kind("a list of columns as a text", kinds.NAME.accepts, "'k BIGINT, ts TIMESTAMP'")
-_BEGIN = Kind("an instant as a text", kinds.NAME.accepts, "'2026-01-01T00:00:00Z'")
-_SEED = Kind(
+_SCHEMA = ArgumentKind(
+    "a list of columns as a text", kinds.NAME.accepts, "'k BIGINT, ts TIMESTAMP'"
+)
+_BEGIN = ArgumentKind("an instant as a text", kinds.NAME.accepts, "'2026-01-01T00:00:00Z'")
+_SEED = ArgumentKind(
     "a whole number",
     lambda value: isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 128,
     "7",
 )
-_ROWS = Kind(
+_ROWS = ArgumentKind(
     "a whole number of rows, or None",
     lambda value: value is None or (kinds.ROWS.accepts(value) and value >= 0),  # type: ignore[operator]
     "1000",
 )
-_DISTINCT = Kind(
+_DISTINCT = ArgumentKind(
     "how many different values a column has, by column",
     lambda value: (
         isinstance(value, Mapping)

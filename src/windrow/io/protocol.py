@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from windrow.errors import BindError, ResourceError
-from windrow.plan.arguments import Kind, check_kinds
+from windrow.plan.arguments import ArgumentKind, check_kinds
 from windrow.registry import Registry
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class Connector(ABC):
         return self.source()
 
 
-PLACE = Kind(
+PLACE = ArgumentKind(
     "a place that takes the answer",
     lambda value: isinstance(value, Connector | Sink),
     "windrow.files('out/')",

@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.bew_hash import ROW, START_SHIFT, TIME, WORD, Buckets, first_from, tag
-from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, Found, Progress
+from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, FoundMatches, Progress
 from windrow.kernels.bew_scan import Queue, Wanted
 from windrow.kernels.jit import kernel, lean_kernel_part
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 _NEVER = 2**63 - 1
 
@@ -45,7 +45,7 @@ class AliveIndex(NamedTuple):
     """
 
     buckets: Buckets
-    tree: Numbers
+    tree: Int64s
 
 
 class AliveProbes(NamedTuple):
@@ -55,9 +55,9 @@ class AliveProbes(NamedTuple):
     """
 
     words: NDArray[np.uint64]
-    low: Numbers
-    high: Numbers
-    untils: Numbers
+    low: Int64s
+    high: Int64s
+    untils: Int64s
 
 
 class RowTests(NamedTuple):
@@ -67,7 +67,7 @@ class RowTests(NamedTuple):
     wanted: Wanted
 
 
-def alive_index(buckets: Buckets, starts: Numbers) -> AliveIndex:
+def alive_index(buckets: Buckets, starts: Int64s) -> AliveIndex:
     """The index of rows in buckets, given when each row starts."""
     size = 1 << max(0, len(starts) - 1).bit_length()
     tree = np.full(2 * size, _NEVER, np.int64)
@@ -77,14 +77,14 @@ def alive_index(buckets: Buckets, starts: Numbers) -> AliveIndex:
 
 
 @kernel
-def fill_tree(tree: Numbers) -> None:
+def fill_tree(tree: Int64s) -> None:
     """Makes the upper levels from the lowest."""
     for node in range(len(tree) // 2 - 1, 0, -1):
         tree[node] = min(tree[2 * node], tree[2 * node + 1])
 
 
 @lean_kernel_part
-def next_before(tree: Numbers, at: np.int64, until: np.int64) -> np.int64:
+def next_before(tree: Int64s, at: np.int64, until: np.int64) -> np.int64:
     """The first place from `at` on whose start is before an instant; as many as there are, if none."""
     size = np.int64(len(tree) // 2)
     if at >= size:
@@ -110,7 +110,7 @@ def probe_alive(
     tests: RowTests,
     span: tuple[int, int],
     base: int,
-    found: Found,
+    found: FoundMatches,
     progress: Progress,
 ) -> None:
     """Adds to `found` every row with a probe's word that is alive with it and passes its tests.

@@ -24,7 +24,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, Found, Probes, Progress
+from windrow.kernels.bew_period import (
+    AT,
+    FILLED,
+    LOOKUPS,
+    PROBE,
+    TOUCHED,
+    FoundMatches,
+    Probes,
+    Progress,
+)
 from windrow.kernels.jit import kernel
 
 ROWS_PER_BUCKET_BITS = 2
@@ -42,7 +51,7 @@ _TAGS = np.uint64((1 << 32) - 1)
 _TAG_SHIFT = np.uint64(20)  # away from the top bits (buckets) and the low ones (routing)
 _TAG_MASK = np.uint64(31)
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 
@@ -57,11 +66,11 @@ class Buckets(NamedTuple):
     """
 
     heads: Words
-    entries: Numbers
+    entries: Int64s
     shift: int
 
 
-def buckets_of(words: Words, times: Numbers) -> Buckets:
+def buckets_of(words: Words, times: Int64s) -> Buckets:
     """The index of rows in ascending order of time."""
     bits = max(1, len(words).bit_length() - ROWS_PER_BUCKET_BITS)
     heads = np.zeros((1 << bits) + 1, np.uint64)
@@ -71,7 +80,7 @@ def buckets_of(words: Words, times: Numbers) -> Buckets:
 
 
 @kernel
-def fill_buckets(words: Words, times: Numbers, index: Buckets) -> None:
+def fill_buckets(words: Words, times: Int64s, index: Buckets) -> None:
     """Sorts the rows into buckets, keeping their order within each (`heads` begins as zeros)."""
     shift = np.uint64(index.shift)
     heads, entries = index.heads, index.entries
@@ -106,7 +115,7 @@ def probe_buckets(
     probes: Probes,
     span: tuple[int, int],
     base: int,
-    found: Found,
+    found: FoundMatches,
     progress: Progress,
 ) -> None:
     """Adds to `found` every indexed row with a probe's word and a time within its period.
@@ -167,7 +176,7 @@ def _look_ahead(
     first: np.int64,
     stop: np.int64,
     span: tuple[int, int],
-    ahead: Numbers,
+    ahead: Int64s,
 ) -> np.int64:
     """Notes the probes, from first to stop, that may find something; gives their number.
 
@@ -193,7 +202,7 @@ def _look_ahead(
 
 @kernel
 def first_from(
-    entries: Numbers, start: np.int64, stop: np.int64, near: np.int64, low: np.int64
+    entries: Int64s, start: np.int64, stop: np.int64, near: np.int64, low: np.int64
 ) -> np.int64:
     """The first entry in [start, stop) whose time is at least `low`, searched around `near`."""
     step = np.int64(1)

@@ -39,7 +39,7 @@ class Probes(NamedTuple):
     high: Ticks
 
 
-class Found(NamedTuple):
+class FoundMatches(NamedTuple):
     """Room for matches: which probe, which stored row (plus a base), and that row's time."""
 
     probes: NDArray[np.int64]
@@ -50,7 +50,7 @@ class Found(NamedTuple):
 PROBE, AT, FILLED, LOOKUPS, TOUCHED = range(5)
 """How far a probing kernel came: an array of five numbers, which the kernel updates.
 
-A kernel stops when there is no room in `Found`, and goes on from PROBE and AT when called again;
+A kernel stops when there is no room in `FoundMatches`, and goes on from PROBE and AT when called again;
 it is through when PROBE is the number of probes. LOOKUPS and TOUCHED count its work.
 """
 

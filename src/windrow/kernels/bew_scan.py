@@ -19,10 +19,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, Found, Probes, Progress
+from windrow.kernels.bew_period import (
+    AT,
+    FILLED,
+    LOOKUPS,
+    PROBE,
+    TOUCHED,
+    FoundMatches,
+    Probes,
+    Progress,
+)
 from windrow.kernels.jit import kernel
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 class Queue(NamedTuple):
@@ -36,10 +45,10 @@ class Queue(NamedTuple):
         is_valid: whether a row has all these values; empty where every row has.
     """
 
-    times: Numbers
+    times: Int64s
     skip: int
     words: NDArray[np.uint64]
-    values: Numbers
+    values: Int64s
     is_valid: NDArray[np.bool_]
 
 
@@ -49,14 +58,14 @@ class Wanted(NamedTuple):
     A value lies in [least, most]; where `is_outside`, in no case.
     """
 
-    least: Numbers
-    most: Numbers
+    least: Int64s
+    most: Int64s
     is_outside: NDArray[np.bool_]
 
 
 @kernel
 def scan_queue(
-    queue: Queue, probes: Probes, tests: Wanted, base: int, found: Found, progress: Progress
+    queue: Queue, probes: Probes, tests: Wanted, base: int, found: FoundMatches, progress: Progress
 ) -> None:
     """Adds to `found` every queued row in a probe's period with its word that passes its tests.
 
@@ -104,7 +113,7 @@ def _kept(
     n: np.int64,
     start: np.int64,
     end: np.int64,
-    out: Numbers,
+    out: Int64s,
 ) -> np.int64:
     """Writes the rows from start to end that pass all tests of probe n; gives their number."""
     count = max(end - start, np.int64(0))
@@ -137,12 +146,12 @@ def _kept(
 
 @kernel
 def _first_pass(
-    values: Numbers,
+    values: Int64s,
     start: np.int64,
     least: np.int64,
     most: np.int64,
     is_outside: bool,  # noqa: FBT001
-    out: Numbers,
+    out: Int64s,
 ) -> np.int64:
     """The rows, numbered from `start`, whose values lie in [least, most], or outside of it.
 
@@ -161,11 +170,11 @@ def _first_pass(
 
 @kernel
 def _next_pass(
-    values: Numbers,
+    values: Int64s,
     least: np.int64,
     most: np.int64,
     is_outside: bool,  # noqa: FBT001
-    rows: Numbers,
+    rows: Int64s,
 ) -> np.int64:
     """Those of the rows whose values lie in [least, most], or outside of it, moved to the front."""
     lowest, width = np.uint64(least), np.uint64(most) - np.uint64(least)
@@ -179,7 +188,7 @@ def _next_pass(
 
 
 @kernel
-def _first_from(times: Numbers, start: np.int64, low: np.int64) -> np.int64:
+def _first_from(times: Int64s, start: np.int64, low: np.int64) -> np.int64:
     """The first row from `start` on whose time is at least `low`."""
     left, right = start, np.int64(len(times))
     while left < right:

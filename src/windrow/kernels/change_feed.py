@@ -38,20 +38,20 @@ from windrow.kernels.jit import kernel
 NOTHING = -1
 """No row is there."""
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
 @kernel
 def rows_taken_back(
-    slots: Numbers,
-    times: Numbers,
-    ends: Numbers,
+    slots: Int64s,
+    times: Int64s,
+    ends: Int64s,
     is_delete: Flags,
     there: int,
     slot_count: int,
     may_have_ended: int,
-) -> Numbers:
+) -> Int64s:
     """Per row the one that it takes back; NOTHING for inserts, and for deletes that find none.
 
     Args:
@@ -97,14 +97,14 @@ def rows_taken_back(
 class Moves(NamedTuple):
     """What enters and leaves: of each the row, the event that moves it, and the sign."""
 
-    rows: Numbers
-    events: Numbers
+    rows: Int64s
+    events: Int64s
     signs: NDArray[np.int8]
 
 
 @kernel
 def window_moves(
-    slots: Numbers, stored: int, event_rows: Numbers, is_delete: Flags, slot_count: int, rows: int
+    slots: Int64s, stored: int, event_rows: Int64s, is_delete: Flags, slot_count: int, rows: int
 ) -> Moves:
     """What enters and leaves the windows of the newest `rows` rows of each slot, event by event.
 

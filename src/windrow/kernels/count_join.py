@@ -16,7 +16,7 @@ from windrow.kernels.jit import kernel
 NEVER = 2**63 - 1
 """Leaves with no tuple that is known."""
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 class Partitions(NamedTuple):
@@ -25,13 +25,13 @@ class Partitions(NamedTuple):
     `slots` says for each tuple which partition it is of; members are ascending in each.
     """
 
-    slots: Numbers
-    starts: Numbers
-    members: Numbers
+    slots: Int64s
+    starts: Int64s
+    members: Int64s
 
 
 @kernel
-def partitioned(slots: Numbers, slot_count: int) -> Partitions:
+def partitioned(slots: Int64s, slot_count: int) -> Partitions:
     """The partitions of tuples, which are given by number from 0 to slot_count - 1."""
     size = len(slots)
     starts = np.zeros(slot_count + 1, np.int64)
@@ -48,7 +48,7 @@ def partitioned(slots: Numbers, slot_count: int) -> Partitions:
 
 
 @kernel
-def partition_exits(partitions: Partitions, numbers: Numbers, rows: int) -> Numbers:
+def partition_exits(partitions: Partitions, numbers: Int64s, rows: int) -> Int64s:
     """The number at which each tuple leaves `[PARTITION BY k ROWS n]`: that of its n-th successor.
 
     number    0   1   2   3   4   5          n = 2
@@ -67,8 +67,8 @@ def partition_exits(partitions: Partitions, numbers: Numbers, rows: int) -> Numb
 
 @kernel
 def newest_of_partition(
-    partitions: Partitions, numbers: Numbers, slots: Numbers, entering: Numbers, rows: int
-) -> Numbers:
+    partitions: Partitions, numbers: Int64s, slots: Int64s, entering: Int64s, rows: int
+) -> Int64s:
     """The number of the oldest tuple of one partition that is there as each of some others enters.
 
     Args:

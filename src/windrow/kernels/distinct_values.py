@@ -34,7 +34,7 @@ Meta = NDArray[np.int64]
 Whole = int | np.int64
 
 
-class Distinct(NamedTuple):
+class DistinctVersions(NamedTuple):
     """The versions with the events that count; False where a value went that was not there."""
 
     versions: Versions
@@ -48,7 +48,7 @@ def distinct_versions(
     valid: NDArray[np.bool_],
     cells: Cells,
     meta: Meta,
-) -> tuple[Distinct, Cells]:
+) -> tuple[DistinctVersions, Cells]:
     """The same versions, with those events alone by which a value comes or goes for good.
 
     Within a version what comes is applied before what goes. NULLs have no events.
@@ -82,7 +82,7 @@ def distinct_versions(
         rows[:out].copy(),
         signs[:out].copy(),
     )
-    return Distinct(kept, is_whole), cells
+    return DistinctVersions(kept, is_whole), cells
 
 
 @kernel

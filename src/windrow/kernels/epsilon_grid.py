@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.jit import kernel
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 SORT_TESTS, CELL_TESTS, PAIR_TESTS, DOMINANCE_TESTS = range(4)
 """What is counted: rows compared to order them; cells, and pairs of rows, tested for being within
@@ -34,13 +34,13 @@ KINDS_OF_WORK = 4
 class Edges(NamedTuple):
     """What is kept in memory of every page: its first and last row, and its largest y1."""
 
-    first: Numbers
-    last: Numbers
-    newest: Numbers
+    first: Int64s
+    last: Int64s
+    newest: Int64s
 
 
 @kernel
-def is_before(rows: Numbers, one: int, other: int, widths: Numbers) -> bool:
+def is_before(rows: Int64s, one: int, other: int, widths: Int64s) -> bool:
     """Whether a row comes before another: by cells, then y1, then number.
 
     `widths` are those of the second dimension's cells, the third's, and so on; none: no cells.
@@ -58,13 +58,13 @@ def is_before(rows: Numbers, one: int, other: int, widths: Numbers) -> bool:
 
 @kernel
 def merge_pages(
-    rows: Numbers,
-    heads: Numbers,
-    stops: Numbers,
-    out: Numbers,
-    widths: Numbers,
+    rows: Int64s,
+    heads: Int64s,
+    stops: Int64s,
+    out: Int64s,
+    widths: Int64s,
     lower: int,
-    work: Numbers,
+    work: Int64s,
 ) -> None:
     """Merges pages until the page at `out` [place, stop) is full, or one of them is used up.
 
@@ -90,7 +90,7 @@ def merge_pages(
 
 
 @kernel
-def reached_cells(asking: Numbers, cells: Numbers) -> tuple[Numbers, Numbers]:
+def reached_cells(asking: Int64s, cells: Int64s) -> tuple[Int64s, Int64s]:
     """Per row that asks, the first and the last of a page's cells in [row - eps, row + eps].
 
     Both are given by their cells, a line each, those of the page in grid order and each once. They
@@ -115,7 +115,7 @@ def reached_cells(asking: Numbers, cells: Numbers) -> tuple[Numbers, Numbers]:
 
 
 @kernel
-def _cells_before(cells: Numbers, asking: Numbers, row: int, step: int) -> int:
+def _cells_before(cells: Int64s, asking: Int64s, row: int, step: int) -> int:
     """How many cells come before row - eps (step -1), or up to row + eps (step 1)."""
     start, stop = 0, len(cells)
     while start < stop:
@@ -134,7 +134,7 @@ def _cells_before(cells: Numbers, asking: Numbers, row: int, step: int) -> int:
 
 
 @kernel
-def meeting_pages(left: Edges, right: Edges, widths: Numbers, old: int) -> Numbers:
+def meeting_pages(left: Edges, right: Edges, widths: Int64s, old: int) -> Int64s:
     """The pairs of pages that must be compared, by left page and then by right page.
 
     Neither may lie beyond the reach of the other in grid order, and one must have a row above
@@ -157,7 +157,7 @@ def meeting_pages(left: Edges, right: Edges, widths: Numbers, old: int) -> Numbe
 
 
 @kernel
-def is_out_of_reach(lower: Numbers, at: int, upper: Numbers, other: int, widths: Numbers) -> bool:
+def is_out_of_reach(lower: Int64s, at: int, upper: Int64s, other: int, widths: Int64s) -> bool:
     """Whether lower[at] comes before upper[other] - eps in grid order: never candidates."""
     for k in range(len(widths)):
         cell = lower[at, k + 1] // widths[k]

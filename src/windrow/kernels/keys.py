@@ -125,7 +125,7 @@ Cells = NDArray[np.int64]
 Slots = NDArray[np.int64]
 
 
-class Search(NamedTuple):
+class KeySearch(NamedTuple):
     """A batch of look-ups: the word of every row, and where each one's search has come to.
 
     `rows` are those still searching; `places` and `slots` have an entry for every row.
@@ -148,7 +148,7 @@ def first_places(cells: Cells, keys: Words) -> NDArray[np.int64]:
 
 
 @kernel_part
-def _ask(cells: Cells, words: Words, search: Search, turn: int) -> None:
+def _ask(cells: Cells, words: Words, search: KeySearch, turn: int) -> None:
     """Asks for the cell of a row that comes later, and for the word of one that comes sooner."""
     if turn + 2 * AHEAD < len(search.rows):
         fetch_item(cells, search.places[search.rows[turn + 2 * AHEAD]])
@@ -158,7 +158,7 @@ def _ask(cells: Cells, words: Words, search: Search, turn: int) -> None:
 
 @kernel
 def find_or_claim(
-    cells: Cells, words: Words, search: Search, unused: Slots, claimants: NDArray[np.int64]
+    cells: Cells, words: Words, search: KeySearch, unused: Slots, claimants: NDArray[np.int64]
 ) -> int:
     """Finds a candidate slot for each of the rows searched, going on from its place.
 
@@ -188,7 +188,7 @@ def find_or_claim(
 
 
 @kernel
-def find(cells: Cells, words: Words, search: Search) -> None:
+def find(cells: Cells, words: Words, search: KeySearch) -> None:
     """Finds a candidate slot for each of the rows searched, going on from its place, or EMPTY."""
     last = len(cells) - 1
     for turn in range(len(search.rows)):

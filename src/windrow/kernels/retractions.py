@@ -18,11 +18,11 @@ from windrow.kernels.jit import kernel
 
 NOBODY = -1
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 @kernel
-def taken_by(kinds: Numbers, signs: NDArray[np.int8]) -> Numbers:
+def taken_by(kinds: Int64s, signs: NDArray[np.int8]) -> Int64s:
     """Per row which other one it is paired with; NOBODY for none.
 
     Args:
@@ -48,8 +48,8 @@ def taken_by(kinds: Numbers, signs: NDArray[np.int8]) -> Numbers:
 
 @kernel
 def stretches(
-    kinds: Numbers, times: Numbers, steps: Numbers, never: int
-) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    kinds: Int64s, times: Int64s, steps: Int64s, never: int
+) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """The stretches of time in which there are copies: kind, start, end and sign of each.
 
     Where copies are fewer than none, as many stretches have a negative sign.

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.fetch import AHEAD, fetch
 from windrow.kernels.jit import kernel
-from windrow.kernels.versions import OPENING, Changes, Versions
+from windrow.kernels.versions import OPENING, VersionChanges, Versions
 
 UNION, EXCEPT, EXCEPT_ALL, INTERSECT, INTERSECT_ALL, CHANGES = 0, 1, 2, 3, 4, 5
 
@@ -83,7 +83,7 @@ def _output(operation: int, n: int, m: int) -> int:
 
 
 @kernel
-def copies_changed(versions: Versions, outputs: NDArray[np.int64]) -> Changes:
+def copies_changed(versions: Versions, outputs: NDArray[np.int64]) -> VersionChanges:
     """The changelog, a change per copy: instants ascend, within one deletes come before inserts."""
     count = len(versions.slots)
     total = 0
@@ -110,7 +110,7 @@ def copies_changed(versions: Versions, outputs: NDArray[np.int64]) -> Changes:
                     shown[out], times[out], signs[out] = version, time, sign
                     out += 1
         start = stop
-    return Changes(shown, times, signs)
+    return VersionChanges(shown, times, signs)
 
 
 @kernel

@@ -81,7 +81,7 @@ class DecimalResults(NamedTuple):
     means_fit: NDArray[np.bool_]
 
 
-class Asked(NamedTuple):
+class WantedResults(NamedTuple):
     """Which results are wanted."""
 
     sum: bool
@@ -111,7 +111,7 @@ def slide_integers(
     counting: Counting,
     counts: NDArray[np.int64],
     limbs: Limbs,
-    asked: Asked,
+    asked: WantedResults,
 ) -> IntegerResults:
     """Counts, sums and means of integers; limbs as `exact_sum` lays out integers."""
     total = len(versions.slots)
@@ -149,7 +149,7 @@ def slide_doubles(
     counts: NDArray[np.int64],
     limbs: Limbs,
     first: int,
-    asked: Asked,
+    asked: WantedResults,
 ) -> DoubleResults:
     """Counts, sums and means of doubles; limb 0 begins `first` bits above 2^-1074."""
     total = len(versions.slots)
@@ -222,7 +222,7 @@ def slide_decimals(
     counts: NDArray[np.int64],
     limbs: Limbs,
     rules: DecimalRules,
-    asked: Asked,
+    asked: WantedResults,
 ) -> DecimalResults:
     """Counts, sums and means of decimals, each two words, low and high; means round half up."""
     total = len(versions.slots)

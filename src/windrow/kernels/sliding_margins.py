@@ -94,7 +94,7 @@ def rounded(value: float) -> float:
 
 
 Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 OWN, NONE = -1, -2
 """In place of an entry: the sum is the combination's alone; there is no such sum."""
@@ -128,7 +128,7 @@ class Layout(NamedTuple):
         asked: per argument, whether COUNT, SUM and AVG are asked for.
     """
 
-    inputs: Numbers
+    inputs: Int64s
     signs: Floats
     asked: NDArray[np.bool_]
 
@@ -144,7 +144,7 @@ class Rows(NamedTuple):
         is_out: per row and argument, whether its value is beyond what can be squared.
     """
 
-    entries: Numbers
+    entries: Int64s
     factors: Floats
     present: Floats
     values: Floats
@@ -164,11 +164,11 @@ class Sums(NamedTuple):
         has_shed: per slot, whether a combination ever had a chance below 1.
     """
 
-    rows: Numbers
+    rows: Int64s
     of_entry: Floats
     squares: Floats
-    draws: Numbers
-    out: Numbers
+    draws: Int64s
+    out: Int64s
     has_shed: NDArray[np.bool_]
 
 
@@ -223,7 +223,7 @@ def slide_margins(
 
 
 @kernel
-def enter_rows(slots: Numbers, rows: Rows, layout: Layout, sums: Sums) -> None:
+def enter_rows(slots: Int64s, rows: Rows, layout: Layout, sums: Sums) -> None:
     """Takes in rows that are alive already."""
     for row in range(len(slots)):
         _apply(rows, layout, row, slots[row], 1, sums)

@@ -76,7 +76,7 @@ class Pairs(NamedTuple):
     is_new: NDArray[np.bool_]
 
 
-class Changes(NamedTuple):
+class PairChanges(NamedTuple):
     """Which pair comes into the answer, or leaves it, and when."""
 
     pairs: NDArray[np.int64]
@@ -86,7 +86,7 @@ class Changes(NamedTuple):
 
 
 @kernel
-def compare_new_pairs(pairs: Pairs, worth: Worth) -> Changes:
+def compare_new_pairs(pairs: Pairs, worth: Worth) -> PairChanges:
     """Compares the new pairs of every group with what is there; gives the changes up to the last."""
     starts, times, ends, free, is_shown, is_new = pairs
     there = np.empty(len(times), np.int64)  # pairs of the group that may still be in the answer
@@ -139,7 +139,7 @@ def compare_new_pairs(pairs: Pairs, worth: Worth) -> Changes:
             if free[pair] < ends[pair]:
                 there[count] = pair
                 count += 1
-    return Changes(out[:made], out_times[:made], out_signs[:made], comparisons)
+    return PairChanges(out[:made], out_times[:made], out_signs[:made], comparisons)
 
 
 @kernel_part

@@ -58,7 +58,7 @@ class Versions(NamedTuple):
     event_signs: NDArray[np.int8]
 
 
-class Changes(NamedTuple):
+class VersionChanges(NamedTuple):
     """Rows of a changelog: which version each shows, when, and whether it comes or goes."""
 
     versions: NDArray[np.int64]
@@ -152,7 +152,7 @@ def mark_changed(
 @kernel
 def changes_of(
     versions: Versions, exists: NDArray[np.bool_], changed: NDArray[np.bool_]
-) -> Changes:
+) -> VersionChanges:
     """The changelog: instants ascend; within one, what goes comes before what comes.
 
     A version that exists and differs from its previous one is inserted; the previous one, where it
@@ -179,4 +179,4 @@ def changes_of(
                 shown[out], times[out], signs[out] = version, time, 1
                 out += 1
         start = stop
-    return Changes(shown[:out].copy(), times[:out].copy(), signs[:out].copy())
+    return VersionChanges(shown[:out].copy(), times[:out].copy(), signs[:out].copy())

@@ -240,7 +240,7 @@ class InputStatistics(PlanStatistics):
     def ahead(self, node: PhysicalNode) -> float:
         """The rows of an input that come at once."""
         port = self._port(node)
-        return 0.0 if port is None else float(self.seen.at_once(port))
+        return 0.0 if port is None else float(self.seen.rows_per_batch(port))
 
     def within(
         self, left: tuple[PhysicalNode, str], right: tuple[PhysicalNode, str], band: Band

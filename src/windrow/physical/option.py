@@ -28,7 +28,7 @@ Check = Callable[[str, Any], object]
 
 
 @dataclass(frozen=True)
-class InProcess:
+class RefusedBySpark:
     """What Spark refuses: the option, or one value of it.
 
     Attributes:
@@ -62,7 +62,7 @@ class Option:
     read: Callable[[str], Any] = str
     is_hint: bool = True
     is_folder: bool = False
-    in_process: InProcess | None = None
+    in_process: RefusedBySpark | None = None
 
 
 def as_number(text: str) -> int | str:

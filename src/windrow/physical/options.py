@@ -13,8 +13,8 @@ from typing import Annotated, Literal, TypedDict, get_args
 from windrow.physical.algorithms import ASYMMETRIC, MATCH_ALGORITHMS
 from windrow.physical.load_shedding.limits import STRATEGIES, ShedStrategy, least_said, rate_said
 from windrow.physical.option import (
-    InProcess,
     Option,
+    RefusedBySpark,
     as_flag,
     as_number,
     as_signed_number,
@@ -245,7 +245,7 @@ class Options:
                 f"{IN_STEP} (the stream that is furthest behind first) or {ROUND_ROBIN} (each in"
                 " its turn)",
             ),
-            in_process=InProcess(
+            in_process=RefusedBySpark(
                 "Spark reads a part of every stream in each micro-batch", "leave it out"
             ),
         ),
@@ -263,7 +263,7 @@ class Options:
                 f"{TPA} (by time, which they probe), {NTA} (by negative tuples), {ITA} (only when"
                 f" input arrives) or {AUTO} (as is cheaper)",
             ),
-            in_process=InProcess(
+            in_process=RefusedBySpark(
                 "on Spark each stage advances to the watermark in every micro-batch",
                 f"leave it out, or say {NTA}",
                 value=ITA,

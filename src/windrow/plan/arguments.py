@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class Kind:
+class ArgumentKind:
     """What an argument may be.
 
     Attributes:
@@ -62,32 +62,40 @@ def _or_none(accepts: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: value is None or accepts(value)
 
 
-SQL_TEXT = Kind("the SQL as a text", _is_text, "'SELECT item FROM sales WHERE price > 4'")
-NAME = Kind("a name as a text", _is_text, "'sales'")
-PROGRESS = Kind("a text", _is_text, "'log'")
-CLOCK = Kind("a function without arguments", _or_none(callable), "lambda: datetime.now(UTC)")
-TIME = Kind(
+SQL_TEXT = ArgumentKind("the SQL as a text", _is_text, "'SELECT item FROM sales WHERE price > 4'")
+NAME = ArgumentKind("a name as a text", _is_text, "'sales'")
+PROGRESS = ArgumentKind("a text", _is_text, "'log'")
+CLOCK = ArgumentKind(
+    "a function without arguments", _or_none(callable), "lambda: datetime.now(UTC)"
+)
+TIME = ArgumentKind(
     "the name of a column, or windrow.ON_ARRIVAL",
     _or_none(lambda value: isinstance(value, str | OnArrival)),
     "'ts'",
 )
-CHANGES = Kind("the name of a column", _or_none(_is_text), "'_change_type'")
-PUNCTUATION = Kind("the name of a column", _or_none(_is_text), "'is_punctuation'")
-ROWS = Kind("a whole number of rows", _or_none(_of(int)), "3")
-LENGTH = Kind(
+CHANGES = ArgumentKind("the name of a column", _or_none(_is_text), "'_change_type'")
+PUNCTUATION = ArgumentKind("the name of a column", _or_none(_is_text), "'is_punctuation'")
+ROWS = ArgumentKind("a whole number of rows", _or_none(_of(int)), "3")
+LENGTH = ArgumentKind(
     "a length of time: a text, a timedelta or a whole number of ticks",
     _or_none(_of(str, int, timedelta)),
     "'5 seconds'",
 )
-RATE = Kind("a number of tuples, or a text", _or_none(_of(str, int, float)), "'1000 per second'")
-COUNTS = Kind("the number of different values by column", _or_none(_is_counts), "{'item': 10000}")
-BODY = Kind("a function", callable, "lambda a, b: pc.equal(a, b)")
-TYPES = Kind("a list with one type per argument", _or_none(_is_list_of_texts), "['string', 'int']")
-TYPE = Kind("a type as a text", _or_none(_is_text), "'boolean'")
-FLAG = Kind("True or False", lambda value: isinstance(value, bool), "True")
+RATE = ArgumentKind(
+    "a number of tuples, or a text", _or_none(_of(str, int, float)), "'1000 per second'"
+)
+COUNTS = ArgumentKind(
+    "the number of different values by column", _or_none(_is_counts), "{'item': 10000}"
+)
+BODY = ArgumentKind("a function", callable, "lambda a, b: pc.equal(a, b)")
+TYPES = ArgumentKind(
+    "a list with one type per argument", _or_none(_is_list_of_texts), "['string', 'int']"
+)
+TYPE = ArgumentKind("a type as a text", _or_none(_is_text), "'boolean'")
+FLAG = ArgumentKind("True or False", lambda value: isinstance(value, bool), "True")
 
 
-def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def takes(**kinds: ArgumentKind) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Has a call refuse arguments that are not of their kind, before it does anything.
 
     Raises:
@@ -107,7 +115,7 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return checking
 
 
-def check_kinds(call: str, given: Mapping[str, object], /, **kinds: Kind) -> None:
+def check_kinds(call: str, given: Mapping[str, object], /, **kinds: ArgumentKind) -> None:
     """Refuses what is given and not of its kind, as `takes` does for the call that it stands above.
 
     Raises:

@@ -200,7 +200,7 @@ Lateness = str | int | timedelta
 
 
 @dataclass(frozen=True)
-class Said:
+class Promises:
     """The promises as the user gave them; None for those that were not given."""
 
     lateness: Lateness | None = None
@@ -218,10 +218,10 @@ class Said:
         return self.read_ahead is not None or self.punctuation is not None
 
 
-NOTHING_SAID = Said()
+NOTHING_SAID = Promises()
 
 
-def promising(info: StreamInfo, said: Said) -> StreamInfo:
+def promising(info: StreamInfo, said: Promises) -> StreamInfo:
     """The stream with its promises, checked.
 
     Raises:
@@ -249,13 +249,13 @@ def promising(info: StreamInfo, said: Said) -> StreamInfo:
     )
 
 
-def _first_of(said: Said) -> str:
+def _first_of(said: Promises) -> str:
     if said.lateness not in (None, 0):
         return "a lateness"
     return "a read-ahead" if said.read_ahead is not None else "a column of punctuations"
 
 
-def _lateness(info: StreamInfo, said: Said) -> int | None:
+def _lateness(info: StreamInfo, said: Promises) -> int | None:
     """The lateness in ticks; None where it is not promised."""
     if said.lateness is None:
         return None if said.is_more_than_lateness else 0
@@ -311,7 +311,7 @@ def stream_info(
     name: str,
     schema: Schema,
     time: str | OnArrival | None,
-    said: Said = NOTHING_SAID,
+    said: Promises = NOTHING_SAID,
     *,
     is_streaming: bool = False,
     is_bounded: bool = False,

@@ -93,7 +93,7 @@ class Measured(Protocol[Place_contra]):
     def different(self, place: Place_contra, column: str, /) -> Figure | None:
         """How many different values a column has."""
 
-    def at_once(self, place: Place_contra, /) -> int:
+    def rows_per_batch(self, place: Place_contra, /) -> int:
         """The most rows that come in one micro-batch; 0 where nothing tells."""
 
     def within(

@@ -208,7 +208,7 @@ def operator_names(nodes: Iterable[PhysicalNode]) -> list[str]:
     return names
 
 
-class Renderer:
+class ProgressView:
     """Shows progress somewhere; this one nowhere, and others what they add to it."""
 
     def show(self, progress: Progress) -> None:
@@ -222,7 +222,7 @@ class Renderer:
         """Ends the display; what was shown last stays."""
 
 
-class LogLines(Renderer):
+class LogLines(ProgressView):
     """A line per batch to the logger `windrow`, at level INFO."""
 
     def show(self, progress: Progress) -> None:
@@ -230,7 +230,7 @@ class LogLines(Renderer):
         logging.getLogger("windrow").info("%s", progress.line())
 
 
-class JsonLines(Renderer):
+class JsonLines(ProgressView):
     """A JSON object per batch and line, to a stream that belongs to the caller."""
 
     def __init__(self, out: TextIO) -> None:
@@ -249,7 +249,7 @@ class JsonLines(Renderer):
         self._out.flush()
 
 
-class LiveLine(Renderer):
+class LiveLine(ProgressView):
     """One line on a terminal, redrawn as the query goes, from half a second on."""
 
     def __init__(self, out: TextIO, clock: Callable[[], float]) -> None:
@@ -301,7 +301,7 @@ def renderer(
     out: TextIO | None = None,
     is_command_line: bool = False,
     clock: Callable[[], float] = time.monotonic,
-) -> Renderer:
+) -> ProgressView:
     """The renderer of that name.
 
     Args:
@@ -324,9 +324,9 @@ def renderer(
     if kind == "json":
         return JsonLines(target)
     if kind == "live":
-        return LiveLine(target, clock) if target.isatty() else Renderer()
+        return LiveLine(target, clock) if target.isatty() else ProgressView()
     if kind == "none":
-        return Renderer()
+        return ProgressView()
     raise PlanError(
         "bad-option",
         f"progress = {kind!r} is no way to show progress",

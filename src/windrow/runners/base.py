@@ -35,7 +35,7 @@ class Registered:
 
 
 @dataclass(frozen=True)
-class Source:
+class RegisteredData:
     """Data as the runner wants it; bounded where all of it is there when a query begins."""
 
     data: Any
@@ -97,14 +97,14 @@ class SessionRunner(ABC):
     """One way to answer the questions of a session."""
 
     @abstractmethod
-    def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:
+    def source(self, name: str, data: Any, schema: pa.Schema | None) -> RegisteredData:
         """The data of a stream or table, as a user gives it.
 
         Raises:
             BindError: it cannot be read.
         """
 
-    def table(self, name: str, data: Any) -> Source:
+    def table(self, name: str, data: Any) -> RegisteredData:
         """The data of a table, in the same way."""
         return self.source(name, data, None)
 

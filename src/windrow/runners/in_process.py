@@ -6,10 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import UnsupportedError
-from windrow.io.protocol import Connector, source_of
-from windrow.io.protocol import Source as OutsideSource
+from windrow.io.protocol import Connector, Source, source_of
 from windrow.plan.exprs import FEW_LEVELS
-from windrow.runners.base import Question, Registered, Run, SessionRunner, Source
+from windrow.runners.base import Question, Registered, RegisteredData, Run, SessionRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,32 +28,34 @@ if TYPE_CHECKING:
     from windrow.run.spark.progress import ProgressReader
 
 
-class InProcess(SessionRunner):
+class LocalRunner(SessionRunner):
     """The runner of a session without Spark; `clock` is the session's, None the system's."""
 
     def __init__(self, clock: Callable[[], datetime] | None) -> None:
         self._clock = clock
 
-    def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:
+    def source(self, name: str, data: Any, schema: pa.Schema | None) -> RegisteredData:
         """The data as batches; read for its columns where nobody says them."""
         from windrow.run.local import sources  # noqa: PLC0415
         from windrow.run.local.followed import FollowedSource  # noqa: PLC0415
 
-        if isinstance(data, Connector | OutsideSource):
-            source: sources.Source = FollowedSource(name, source_of(data))
+        if isinstance(data, Connector | Source):
+            source: sources.BatchReader = FollowedSource(name, source_of(data))
         else:
             source = sources.source_of(name, data, schema)
-        return Source(source, source.schema, is_streaming=False, is_bounded=source.is_bounded)
+        return RegisteredData(
+            source, source.schema, is_streaming=False, is_bounded=source.is_bounded
+        )
 
-    def table(self, name: str, data: Any) -> Source:
+    def table(self, name: str, data: Any) -> RegisteredData:
         """The data as a table; one from outside is read here, whole."""
         from windrow.run.local.tables import outside_table  # noqa: PLC0415
 
-        if not isinstance(data, Connector | OutsideSource):
+        if not isinstance(data, Connector | Source):
             return self.source(name, data, None)
-        outside = data if isinstance(data, OutsideSource) else data.table_source()
+        outside = data if isinstance(data, Source) else data.table_source()
         rows = outside_table(name, outside, getattr(data, "refresh", None))
-        return Source(rows, rows.schema, is_streaming=False, is_bounded=True)
+        return RegisteredData(rows, rows.schema, is_streaming=False, is_bounded=True)
 
     def whole(self, name: str, data: Any) -> Any:
         """All rows of a table, however they were given."""

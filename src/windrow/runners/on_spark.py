@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from windrow.errors import BindError, UnsupportedError
-from windrow.io.protocol import Connector, source_of
-from windrow.io.protocol import Source as OutsideSource
-from windrow.runners.base import Question, Registered, Run, SessionRunner, Source
+from windrow.io.protocol import Connector, Source, source_of
+from windrow.runners.base import Question, Registered, RegisteredData, Run, SessionRunner
 from windrow.schema import OnArrival
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ class OnSpark(SessionRunner):
         self._spark = spark
         self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()
 
-    def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:
+    def source(self, name: str, data: Any, schema: pa.Schema | None) -> RegisteredData:
         """The DataFrame, or the source; nothing but its columns is asked of it."""
         from windrow.run.spark.frames import describe  # noqa: PLC0415
 
@@ -46,13 +45,13 @@ class OnSpark(SessionRunner):
                 f"{name} is a DataFrame, which has columns of its own",
                 hint="leave schema out: it says what the batches of an iterator look like",
             )
-        if isinstance(data, Connector | OutsideSource):
+        if isinstance(data, Connector | Source):
             from windrow.run.spark.outside_source import OutsideStream, Reading  # noqa: PLC0415
 
             stream = OutsideStream(Reading(source_of(data), name))
-            return Source(stream, stream.columns, is_streaming=True, is_bounded=False)
+            return RegisteredData(stream, stream.columns, is_streaming=True, is_bounded=False)
         columns, is_streaming = describe(data)
-        return Source(data, columns, is_streaming, is_bounded=not is_streaming)
+        return RegisteredData(data, columns, is_streaming, is_bounded=not is_streaming)
 
     def stamped(self, data: Any, time: str | OnArrival | None) -> Any:
         """The DataFrame with a column of the time of arrival, where that is its time."""
@@ -65,9 +64,9 @@ class OnSpark(SessionRunner):
             return replace(data, arrival=time.column)
         return with_arrival(data, time.column)
 
-    def table(self, name: str, data: Any) -> Source:
+    def table(self, name: str, data: Any) -> RegisteredData:
         """The DataFrame, or all rows of a source, read now."""
-        if isinstance(data, Connector | OutsideSource):
+        if isinstance(data, Connector | Source):
             from windrow.run.spark.outside_source import table_frame  # noqa: PLC0415
 
             if getattr(data, "refresh", None) is not None:

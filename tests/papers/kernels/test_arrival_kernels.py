@@ -21,8 +21,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     UPDATES,
-    Conditions,
     Tape,
+    TupleConditions,
     order_by_keys,
     trace_of,
 )
@@ -45,7 +45,7 @@ class Case:
     tape: Tape
     turns: np.ndarray
     stated: np.ndarray
-    conditions: Conditions
+    conditions: TupleConditions
 
 
 def closed(stated: np.ndarray) -> np.ndarray:
@@ -84,7 +84,7 @@ def cases(draw) -> Case:
         np.array([0, *np.cumsum(sizes)], np.int64),
     )
     turns = draw(st.permutations([stream for stream in range(size) for _ in times[stream]]))
-    return Case(tape, np.array(turns, np.int64), stated, Conditions(closed(stated), keyed))
+    return Case(tape, np.array(turns, np.int64), stated, TupleConditions(closed(stated), keyed))
 
 
 def brute_force(case: Case) -> list[tuple[int, ...]]:
@@ -107,7 +107,7 @@ def brute_force(case: Case) -> list[tuple[int, ...]]:
 def found_by(algorithm: str, case: Case, trace=None) -> runs.Run:
     tape, conditions, turns = case.tape, case.conditions, case.turns
     if algorithm == "bew-graph":
-        stated = Conditions(case.stated, conditions.keyed)
+        stated = TupleConditions(case.stated, conditions.keyed)
         return runs.run_bew_graph(tape, stated, turns, reach=conditions.upper, trace=trace)
     if algorithm == "closure":
         return runs.run_closure(tape, conditions, turns, trace=trace)
@@ -200,12 +200,12 @@ def path_of_three() -> Case:
     times = np.array([0, 20, 5, 6, 6, 10, 11], np.int64)
     tape = Tape(times, np.zeros((7, 0), np.uint64), np.array([0, 2, 4, 7]))
     turns = np.array([0, 1, 2, 1, 2, 2, 0])  # the second of B is beyond the first of A
-    return Case(tape, turns, stated, Conditions(closed(stated), np.zeros((3, 0), np.bool_)))
+    return Case(tape, turns, stated, TupleConditions(closed(stated), np.zeros((3, 0), np.bool_)))
 
 
 def test_dropping_by_stated_constraints_alone_as_printed_loses_an_answer():
     case = path_of_three()
-    stated = Conditions(case.stated, case.conditions.keyed)
+    stated = TupleConditions(case.stated, case.conditions.keyed)
     kept = runs.run_bew_graph(case.tape, stated, case.turns, reach=case.conditions.upper)
     printed = runs.run_bew_graph(case.tape, stated, case.turns, reach=case.stated)
     answers = set(map(tuple, kept.combinations.tolist()))
@@ -219,7 +219,7 @@ def test_rarely_probed_buckets_are_updated_and_often_probed_ones_left_alone():
     words = np.ones((4000, 1), np.uint64)
     words[:2000:4] = 7
     tape = Tape(np.concatenate(streams), words, np.array([0, 2000, 4000]))
-    conditions = Conditions(np.array([[0, 50], [50, 0]]), np.ones((2, 1), np.bool_))
+    conditions = TupleConditions(np.array([[0, 50], [50, 0]]), np.ones((2, 1), np.bool_))
     turns = runs.turns_in_time_order(tape)
     trace = trace_of(500_000)
     machine = BewHash(conditions, tape.first, order_by_keys(conditions), trace)
@@ -243,7 +243,7 @@ def test_tables_grow_with_what_is_buffered_however_tuples_are_handed_over():
     keys = np.tile(np.random.default_rng(7).permutation(each) % 1000, streams)
     tape = Tape(times, keys.astype(np.uint64).reshape(-1, 1), each * np.arange(streams + 1))
     window = np.where(np.eye(streams, dtype=bool), 0, 6000)
-    conditions = Conditions(window, np.ones((streams, 1), np.bool_))
+    conditions = TupleConditions(window, np.ones((streams, 1), np.bool_))
     turns, order = runs.turns_in_time_order(tape), order_by_keys(conditions)
     at_once = runs.run(BewHash(conditions, tape.first, order), tape, turns)
     sliced = sum(runs.in_slices(BewHash(conditions, tape.first, order), tape, turns, 500))
@@ -254,7 +254,7 @@ def test_tables_grow_with_what_is_buffered_however_tuples_are_handed_over():
 def test_ripple_meets_all_that_is_buffered_and_drops_only_when_it_cleans():
     tape = Tape(np.arange(40), np.zeros((40, 0), np.uint64), np.array([0, 20, 40]))
     tape.times[:20], tape.times[20:] = np.arange(0, 40, 2), np.arange(1, 40, 2)
-    conditions = Conditions(np.array([[0, 3], [3, 0]]), np.zeros((2, 0), np.bool_))
+    conditions = TupleConditions(np.array([[0, 3], [3, 0]]), np.zeros((2, 0), np.bool_))
     turns = runs.turns_in_time_order(tape)
     never = runs.run_ripple(tape, conditions, turns, clean_every=1000)
     often = runs.run_ripple(tape, conditions, turns, clean_every=10)

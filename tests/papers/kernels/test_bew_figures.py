@@ -18,8 +18,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     OUTPUT,
     PERIOD,
     TOUCH,
-    Conditions,
     Tape,
+    TupleConditions,
     trace_of,
 )
 from windrow_papers.kernels.runs import run_bew
@@ -72,7 +72,7 @@ def walked(tuples: dict[str, int], arrivals: list[str], method: str):
         np.array([0, *np.cumsum(np.bincount(homes))], np.int64),
     )
     upper = np.where(np.eye(5, dtype=bool), 0, WINDOW).astype(np.int64)
-    conditions = Conditions(upper, np.ones((5, 1), np.bool_))
+    conditions = TupleConditions(upper, np.ones((5, 1), np.bool_))
     turns = np.array([homes[names.index(name)] for name in arrivals], np.int64)
     trace = trace_of(1000)
     found = run_bew(tape, conditions, turns, method=method, trace=trace)

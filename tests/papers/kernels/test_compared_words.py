@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from windrow.kernels.tuple_at_a_time.sweep import Compared
 from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine
-from windrow.kernels.tuple_at_a_time.tape import TOUCHED, Conditions, Tape, room_for
+from windrow.kernels.tuple_at_a_time.tape import TOUCHED, Tape, TupleConditions, room_for
 from windrow_papers.kernels.runs import last_blocks, turns_in_time_order
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ def cases(draw):
     others = [[one for one in range(size) if one != start] for start in range(size)]
     order = np.array([[start, *draw(st.permutations(own))] for start, own in enumerate(others)])
     keyed = np.ones((size, classes), np.bool_)
-    return tape, Conditions(upper, keyed), comparisons, order
+    return tape, TupleConditions(upper, keyed), comparisons, order
 
 
 def expected(tape, conditions, comparisons):
@@ -96,7 +96,7 @@ def test_what_does_not_pass_is_looked_at_once_and_not_joined_further():
     words[:rows] = 1  # no word of stream 0 stands up to one of stream 1
     tape = Tape(times, words, np.arange(streams + 1) * rows)
     upper = np.where(np.eye(streams, dtype=bool), 0, 20).astype(np.int64)
-    conditions = Conditions(upper, np.zeros((streams, 0), np.bool_))
+    conditions = TupleConditions(upper, np.zeros((streams, 0), np.bool_))
     order = np.array([[0, 1, 2], [1, 0, 2], [2, 0, 1]])
     none, touched = few(tape, conditions, order=order, comparisons=[Compared(0, 0, 1)])
     whole, all_touched = few(tape, conditions, order=order)

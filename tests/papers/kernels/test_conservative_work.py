@@ -25,8 +25,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TIME_TESTS,
     TOUCHED,
     WINDOW_TESTS,
-    Conditions,
     Tape,
+    TupleConditions,
 )
 from windrow_papers.kernels.conservative_machines import GcaMachine, LcaMachine
 from windrow_papers.kernels.runs import filled_blocks, last_blocks
@@ -98,7 +98,9 @@ def by_kernel(case: Case, algorithm: str, method: str) -> list[int]:
         np.array([[key] for _, key in rows], np.uint64),
         np.cumsum([0, *map(len, case.streams)]).astype(np.int64),
     )
-    conditions = Conditions(in_ticks([case.closed])[0], np.ones((len(case.streams), 1), np.bool_))
+    conditions = TupleConditions(
+        in_ticks([case.closed])[0], np.ones((len(case.streams), 1), np.bool_)
+    )
     make = GcaMachine if algorithm == "gca" else LcaMachine
     machine = make(conditions, in_ticks(case.stated), tape.first, method=method)
     for turns in case.slices():

@@ -27,8 +27,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     OUTPUT,
     PERIOD,
     TOUCH,
-    Conditions,
     Tape,
+    TupleConditions,
     room_for,
     trace_of,
 )
@@ -46,7 +46,7 @@ FIGURE_6 = {
     "e1": 3, "E2": 15, "e3": 17, "e4": 25,
 }  # fmt: skip
 NAMES = list(FIGURE_6)
-CONDITIONS = Conditions(
+CONDITIONS = TupleConditions(
     np.where(np.eye(5, dtype=bool), 0, WINDOW).astype(np.int64), np.ones((5, 1), np.bool_)
 )
 

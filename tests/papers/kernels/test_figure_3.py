@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
-from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine, Plan
+from windrow.kernels.tuple_at_a_time.pipeline_machine import Pipeline, PipelineMachine
 from windrow.kernels.tuple_at_a_time.tape import (
     ADMIT,
     DROP,
@@ -31,8 +31,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     OUTPUT,
     PROBES,
     TOUCH,
-    Conditions,
     Tape,
+    TupleConditions,
     trace_of,
 )
 from windrow_papers.kernels.runs import filled_blocks
@@ -65,11 +65,11 @@ def traced(algorithm: str):
         np.array([0, *np.cumsum(np.bincount(homes))], np.int64),
     )
     upper = np.where(np.eye(5, dtype=bool), 0, WINDOW).astype(np.int64)
-    conditions = Conditions(upper, np.ones((5, 1), np.bool_))
+    conditions = TupleConditions(upper, np.ones((5, 1), np.bool_))
     turns = np.array([homes[NAMES.index(name)] for name in ARRIVALS], np.int64)
     trace = trace_of(500)
     # Room for one tuple: each climbs as soon as it is made, as GetNext has it.
-    plan = Plan(LOOPS[algorithm], conditions, order=(0, 1, 2, 3, 4), room=1)
+    plan = Pipeline(LOOPS[algorithm], conditions, order=(0, 1, 2, 3, 4), room=1)
     machine = PipelineMachine(plan, tape.first, trace)
     steps, combinations = [], []
     for turn in range(len(turns)):

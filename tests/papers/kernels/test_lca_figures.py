@@ -22,8 +22,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     PERIOD,
     REFINED,
     TOUCH,
-    Conditions,
     Tape,
+    TupleConditions,
     trace_of,
 )
 from windrow_papers.kernels.conservative import windows_of
@@ -40,7 +40,7 @@ FIGURE_10 = {
 WINDOWS_10 = {"AB": 4, "CD": 5, "AD": 6, "BD": 7, "BC": 8, "AC": 9}
 
 
-def layout(tuples: dict[str, int], windows: dict[str, int]) -> tuple[Tape, Conditions]:
+def layout(tuples: dict[str, int], windows: dict[str, int]) -> tuple[Tape, TupleConditions]:
     """The tuples as a tape without keys, and their windows."""
     streams = sorted({name[0] for name in tuples})
     homes = [streams.index(name[0]) for name in tuples]
@@ -53,7 +53,7 @@ def layout(tuples: dict[str, int], windows: dict[str, int]) -> tuple[Tape, Condi
         np.zeros((len(tuples), 0), np.uint64),
         np.array([0, *np.cumsum(np.bincount(homes))], np.int64),
     )
-    return tape, Conditions(upper, np.zeros((len(streams), 0), np.bool_))
+    return tape, TupleConditions(upper, np.zeros((len(streams), 0), np.bool_))
 
 
 def walked() -> tuple[list[str], list[str], np.ndarray]:

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from windrow.kernels.bew_period import LEAST
 from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
 from windrow.kernels.tuple_at_a_time.machine import Move
-from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine, Plan
+from windrow.kernels.tuple_at_a_time.pipeline_machine import Pipeline, PipelineMachine
 from windrow.kernels.tuple_at_a_time.tape import (
     DROPS,
     KEY_TESTS,
     PROBES,
     TOUCHED,
     WINDOW_TESTS,
-    Conditions,
     Tape,
+    TupleConditions,
     room_for,
 )
 from windrow_papers.kernels.runs import (
@@ -63,7 +63,7 @@ def joins(draw, most_streams: int = 5):
         np.array([0, *itertools.accumulate(counts)], np.int64),
     )
     keyed = np.array([[draw(st.booleans()) for _ in range(classes)] for _ in range(size)])
-    conditions = Conditions(draw(bounds(size)), keyed.reshape(size, classes).astype(np.bool_))
+    conditions = TupleConditions(draw(bounds(size)), keyed.reshape(size, classes).astype(np.bool_))
     turns = turns_in_time_order(tape)
     if draw(st.booleans()):
         turns = np.array(draw(st.permutations(turns.tolist())), np.int64)
@@ -84,7 +84,7 @@ def bounds(draw, size: int):
     return upper
 
 
-def expected(tape: Tape, conditions: Conditions) -> Counter:
+def expected(tape: Tape, conditions: TupleConditions) -> Counter:
     upper, keyed = conditions
     streams = range(len(tape.first) - 1)
     own = [range(tape.first[i], tape.first[i + 1]) for i in streams]
@@ -109,7 +109,7 @@ def test_every_combination_comes_once(join, room, clean_every):
     tape, conditions, turns, order = join
     wanted = expected(tape, conditions)
     for algorithm in ALGORITHMS:
-        plan = Plan(loops_of(algorithm, clean_every), conditions, order, room=room)
+        plan = Pipeline(loops_of(algorithm, clean_every), conditions, order, room=room)
         ran = run(PipelineMachine(plan, tape.first), tape, turns, room=room)
         assert bag(ran.combinations) == wanted, algorithm
 
@@ -121,7 +121,7 @@ def test_blocks_do_the_same_work_as_one_tuple_at_a_time(join, cuts):
     tape, conditions, turns, order = join
     for algorithm in ALGORITHMS:
         whole, cut = (
-            PipelineMachine(Plan(loops_of(algorithm, 4), conditions, order), tape.first)
+            PipelineMachine(Pipeline(loops_of(algorithm, 4), conditions, order), tape.first)
             for _ in range(2)
         )
         together = run(whole, tape, turns)
@@ -140,7 +140,7 @@ def test_a_machine_that_adopts_tuples_goes_on_like_one_that_joined_them(join, ad
     turns = turns_in_time_order(tape)
     adopted = min(adopted, len(turns))
     for loops in ALGORITHMS.values():
-        plan = Plan(loops, conditions, order)
+        plan = Pipeline(loops, conditions, order)
         ran, took = (PipelineMachine(plan, tape.first) for _ in range(2))
         list(filled_blocks(ran, tape, turns[:adopted]))
         took.adopt(tape, turns[:adopted])
@@ -161,7 +161,7 @@ def test_what_is_dropped_and_moved_changes_no_result(join, taken, watermark):
     rest = tape.times[np.argsort(tape.times, kind="stable")][taken:]
     coming = np.full(streams, min([watermark, *rest.tolist()]), np.int64)
     for loops in ALGORITHMS.values():
-        machine = PipelineMachine(Plan(loops, conditions, order), tape.first)
+        machine = PipelineMachine(Pipeline(loops, conditions, order), tape.first)
         found = sum(map(bag, filled_blocks(machine, tape, turns[:taken])), Counter())
         machine.trim(tape, coming)
         heads = machine.heads()
@@ -194,7 +194,7 @@ def pair(left, right, window: int):
         np.array([0, len(left), len(rows)], np.int64),
     )
     upper = np.array([[0, window], [window, 0]], np.int64)
-    return tape, Conditions(upper, np.ones((2, 1), np.bool_))
+    return tape, TupleConditions(upper, np.ones((2, 1), np.bool_))
 
 
 def test_a_nested_loop_looks_at_the_whole_buffer_a_hash_table_at_one_bucket():
@@ -202,7 +202,7 @@ def test_a_nested_loop_looks_at_the_whole_buffer_a_hash_table_at_one_bucket():
     turns = np.array([0] * 32 + [1], np.int64)
     work = {
         algorithm: run(
-            PipelineMachine(Plan(loops, conditions, (0, 1)), tape.first), tape, turns
+            PipelineMachine(Pipeline(loops, conditions, (0, 1)), tape.first), tape, turns
         ).work
         for algorithm, loops in ALGORITHMS.items()
     }
@@ -216,7 +216,7 @@ def test_the_update_routine_frees_the_buckets_that_no_tuple_probes():
     # One tuple of A has a key that never comes again; all of B probe another bucket of A.
     tape, conditions = pair([(0, 1), (1, 2)], [(20 + t, 2) for t in range(100)], 10)
     turns = np.array([0, 0] + [1] * 100, np.int64)
-    work = run(PipelineMachine(Plan(HwLoops, conditions, (0, 1)), tape.first), tape, turns).work
+    work = run(PipelineMachine(Pipeline(HwLoops, conditions, (0, 1)), tape.first), tape, turns).work
     assert work[DROPS] == 2
     # Each of both is looked at once: by the first probe, and by the hand as it passes.
     assert work[TOUCHED] == 2
@@ -226,7 +226,7 @@ def test_the_update_routine_frees_the_buckets_that_no_tuple_probes():
 def test_xjoin_holds_old_tuples_until_it_cleans(clean_every, drops):
     tape, conditions = pair([(0, 1)] * 50, [(100, 1)], 10)
     turns = np.array([0] * 50 + [1], np.int64)
-    plan = Plan(loops_of("xjoin", clean_every), conditions, (0, 1))
+    plan = Pipeline(loops_of("xjoin", clean_every), conditions, (0, 1))
     machine = PipelineMachine(plan, tape.first)
     ran = run(machine, tape, turns)
     assert len(ran.combinations) == 0
@@ -236,7 +236,7 @@ def test_xjoin_holds_old_tuples_until_it_cleans(clean_every, drops):
 def test_a_path_propagates_the_period_of_its_last_stream_alone():
     # A -> B -> C within 5 each: C may come up to 10 after A, though never more than 5 after B.
     upper = np.array([[0, 5, 10], [0, 0, 5], [0, 0, 0]], np.int64)
-    conditions = Conditions(upper, np.zeros((3, 0), np.bool_))
+    conditions = TupleConditions(upper, np.zeros((3, 0), np.bool_))
     tape = Tape(
         np.array([0, 3, 5, 8, 10, 11], np.int64),
         np.zeros((6, 0), np.uint64),
@@ -252,11 +252,11 @@ def test_a_path_propagates_the_period_of_its_last_stream_alone():
 
 def test_intermediate_results_go_with_their_tuples():
     upper = np.where(np.eye(3, dtype=bool), 0, 5).astype(np.int64)
-    conditions = Conditions(upper, np.zeros((3, 0), np.bool_))
+    conditions = TupleConditions(upper, np.zeros((3, 0), np.bool_))
     tape = Tape(
         np.array([0, 1, 2, 3], np.int64), np.zeros((4, 0), np.uint64), np.array([0, 2, 4, 4])
     )
-    machine = PipelineMachine(Plan(NlwLoops, conditions, (0, 1, 2)), tape.first)
+    machine = PipelineMachine(Pipeline(NlwLoops, conditions, (0, 1, 2)), tape.first)
     list(filled_blocks(machine, tape, np.array([0, 0, 1, 1], np.int64)))
     assert machine.intermediate == 4
     machine.trim(tape, np.full(3, 6, np.int64))  # the first tuple cannot meet time 6 any more

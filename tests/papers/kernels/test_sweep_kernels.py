@@ -31,8 +31,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TIME_TESTS,
     TOUCHED,
     WINDOW_TESTS,
-    Conditions,
     Tape,
+    TupleConditions,
     room_for,
     trace_of,
 )
@@ -59,7 +59,7 @@ class Case:
     tape: Tape
     turns: np.ndarray
     stated: np.ndarray
-    conditions: Conditions
+    conditions: TupleConditions
 
     def machine(self, algorithm: str, method: str) -> SweepMachine:
         if algorithm == "few":
@@ -114,7 +114,7 @@ def cases(draw) -> Case:
     turns = turns_in_time_order(tape)
     if draw(st.booleans()):  # streams that are ahead of others
         turns = np.array(draw(st.permutations(turns.tolist())), np.int64)
-    return Case(tape, turns, stated, Conditions(closed(stated), keyed))
+    return Case(tape, turns, stated, TupleConditions(closed(stated), keyed))
 
 
 def expected(case: Case) -> list[tuple[int, ...]]:
@@ -174,7 +174,7 @@ def a_case_to_narrow() -> Case:
     stated = np.array([[0, 5, 6], [4, 0, UNSTATED], [3, UNSTATED, 0]], np.int64)
     times = np.array([3, 5, 8, 2, 8, 1, 11])
     tape = Tape(times, np.zeros((7, 0), np.uint64), np.array([0, 3, 5, 7]))
-    conditions = Conditions(closed(stated), np.zeros((3, 0), np.bool_))
+    conditions = TupleConditions(closed(stated), np.zeros((3, 0), np.bool_))
     return Case(tape, turns_in_time_order(tape), stated, conditions)
 
 
@@ -247,7 +247,7 @@ def test_with_one_window_few_touches_exactly_the_pairs_within_it(left, right, wi
     first = np.array([0, len(left), len(times)])
     tape = Tape(times, np.zeros((len(times), 0), np.uint64), first)
     upper = np.array([[0, window], [window, 0]], np.int64)
-    conditions = Conditions(upper, np.zeros((2, 0), np.bool_))
+    conditions = TupleConditions(upper, np.zeros((2, 0), np.bool_))
     done = run_few(tape, conditions, turns_in_time_order(tape))
     near = sum(abs(a - b) <= window for a in left for b in right)
     assert done.work[TOUCHED] == done.work[FOUND] == near
@@ -267,7 +267,10 @@ def test_a_tuple_at_the_very_end_of_the_period_is_admitted_and_one_beyond_it_is_
     tape = Tape(np.array([0, 7, 0, 5, 6]), np.zeros((5, 0), np.uint64), np.array([0, 2, 5]))
     upper = np.array([[0, 5], [5, 0]], np.int64)
     trace = trace_of(100)
-    conditions, turns = Conditions(upper, np.zeros((2, 0), np.bool_)), turns_in_time_order(tape)
+    conditions, turns = (
+        TupleConditions(upper, np.zeros((2, 0), np.bool_)),
+        turns_in_time_order(tape),
+    )
     if algorithm == "few":
         done = run_few(tape, conditions, turns, trace=trace)
     else:
@@ -285,10 +288,10 @@ def test_mode_1_does_not_go_round_for_ever_where_narrow_and_wide_streams_alterna
     np.fill_diagonal(upper, 0)
     upper[0, 2] = upper[1, 3] = 1
     tape = Tape(np.array([0, 3, 2, 5]), np.zeros((4, 0), np.uint64), np.arange(5))
-    conditions = Conditions(upper, np.zeros((4, 0), np.bool_))
+    conditions = TupleConditions(upper, np.zeros((4, 0), np.bool_))
     turns = np.arange(4)
     for order in itertools.permutations(range(4)):
-        mixed = Conditions(upper[np.ix_(order, order)].copy(), conditions.keyed)
+        mixed = TupleConditions(upper[np.ix_(order, order)].copy(), conditions.keyed)
         own = Tape(tape.times[list(order)].copy(), tape.words, tape.first)
         assert len(run_few(own, mixed, turns).combinations) == 0
         for run in (run_gca, run_lca):
@@ -303,7 +306,9 @@ def test_a_slow_stream_lets_few_drop_what_it_cannot_meet_without_a_loop():
         np.array([0, 1000, 2000, 2001]),
     )  # fmt: skip
     upper = np.where(np.eye(3, dtype=bool), 0, 3).astype(np.int64)
-    done = run_few(tape, Conditions(upper, np.zeros((3, 0), np.bool_)), turns_in_time_order(tape))
+    done = run_few(
+        tape, TupleConditions(upper, np.zeros((3, 0), np.bool_)), turns_in_time_order(tape)
+    )
     assert done.work[FOUND] == sum(
         abs(a - b) <= 3 for a in range(497, 504) for b in range(497, 504)
     )
@@ -318,7 +323,7 @@ def test_gca_refines_more_than_lca():
     upper = np.where(np.eye(4, dtype=bool), 0, 10).astype(np.int64)
     upper[0, 1] = upper[1, 0] = 20
     tape = Tape(np.concatenate(times), np.zeros((240, 0), np.uint64), np.arange(5) * 60)
-    conditions = Conditions(upper, np.zeros((4, 0), np.bool_))
+    conditions = TupleConditions(upper, np.zeros((4, 0), np.bool_))
     turns = turns_in_time_order(tape)
     gca = run_gca(tape, conditions, turns, stated=upper)
     lca = run_lca(tape, conditions, turns, stated=upper)
@@ -332,6 +337,6 @@ def test_gca_refines_more_than_lca():
 def test_work_is_the_same_whether_it_is_read_in_slices_or_at_the_end():
     tape = Tape(np.array([0, 1, 2, 0, 1, 2]), np.zeros((6, 0), np.uint64), np.array([0, 3, 6]))
     upper = np.array([[0, 1], [1, 0]], np.int64)
-    machine = FewMachine(Conditions(upper, np.zeros((2, 0), np.bool_)), tape.first)
+    machine = FewMachine(TupleConditions(upper, np.zeros((2, 0), np.bool_)), tape.first)
     slices = list(in_slices(machine, tape, turns_in_time_order(tape), 2))
     assert sum(int(work[FOUND]) for work in slices) == machine.work[FOUND]

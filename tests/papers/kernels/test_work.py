@@ -28,8 +28,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCHED,
     UPDATES,
     WINDOW_TESTS,
-    Conditions,
     Tape,
+    TupleConditions,
     order_by_keys,
 )
 from windrow_papers.kernels import runs
@@ -85,9 +85,9 @@ def tape(own: Input) -> Tape:
     )
 
 
-def conditions(bounds: Bounds) -> Conditions:
+def conditions(bounds: Bounds) -> TupleConditions:
     ticks = [[MOST if bound == inf else int(bound) for bound in line] for line in bounds]
-    return Conditions(np.array(ticks, np.int64), np.ones((len(bounds), 1), np.bool_))
+    return TupleConditions(np.array(ticks, np.int64), np.ones((len(bounds), 1), np.bool_))
 
 
 def by_kernel(algorithm: str, own: Input) -> list[int]:

@@ -8,7 +8,7 @@ from twins.page_schedules import band
 
 from windrow.errors import InternalError
 from windrow.kernels.epsilon_grid import SORT_TESTS
-from windrow.operators.bestmatch.pages.page_file import Counts, Frames
+from windrow.operators.bestmatch.pages.page_file import Frames, PageCounts
 from windrow.operators.bestmatch.pages.page_search import cheaper, crabstep, gallop
 from windrow_papers.operators.matwin.matwin import GRID, STANDARD, MatWin, Setting
 from windrow_papers.operators.matwin.source import (
@@ -18,8 +18,8 @@ from windrow_papers.operators.matwin.source import (
     MOST,
     READ_AHEAD,
     SORTED,
+    PageSource,
     Promise,
-    Source,
 )
 
 pytestmark = pytest.mark.slow
@@ -41,7 +41,9 @@ def in_grid_order(values: np.ndarray) -> np.ndarray:
 
 
 def run(values, setting: Setting, promise: Promise = SORTED) -> MatWin:
-    join = MatWin(*(Source(own, promise) for own in values), [EPS] * values[0].shape[1], setting)
+    join = MatWin(
+        *(PageSource(own, promise) for own in values), [EPS] * values[0].shape[1], setting
+    )
     for _ in join.run():
         pass
     return join
@@ -75,7 +77,7 @@ def test_gallop_reads_every_page_once_while_what_a_page_meets_fits(reach):
 def test_what_is_assured_follows_from_each_promise():
     def assured(promise, given):
         values = np.array([[y1] for y1 in (*given, 99)])
-        source, row, seen = Source(values, promise), np.empty(2, np.int64), []
+        source, row, seen = PageSource(values, promise), np.empty(2, np.int64), []
         for _ in given:
             source.read_into(row)
             seen.append(source.assured)
@@ -87,7 +89,7 @@ def test_what_is_assured_follows_from_each_promise():
     assert assured(Promise(LATENESS, 3), [3, 8, 6, 9]) == [0, 5, 5, 6]
     assert assured(Promise(READ_AHEAD, 2), [3, 8, 6, 9]) == [LEAST, 3, 6, 6]
     assert assured(Promise(GRID_ORDER, 5), [3, 1, 8, 6]) == [0, 0, 5, 5]
-    assert Source(np.empty((0, 1), np.int64)).assured == MOST
+    assert PageSource(np.empty((0, 1), np.int64)).assured == MOST
 
 
 @pytest.mark.parametrize("materialization", [STANDARD, GRID])
@@ -95,21 +97,21 @@ def test_a_tuple_that_breaks_the_promise_is_counted_and_no_part_of_the_answer(ma
     left, right = streams(60, 2)
     late = np.insert(left, 40, left[3], axis=0)
     setting = Setting(page_rows=4, buffers=4, materialization=materialization)
-    source = Source(late)
+    source = PageSource(late)
     pairs = [
         (number - (number > 40), mate)
-        for step in MatWin(source, Source(right), [EPS, EPS], setting).run()
+        for step in MatWin(source, PageSource(right), [EPS, EPS], setting).run()
         for number, mate in step.tolist()
     ]
-    kept = MatWin(Source(left), Source(right), [EPS, EPS], setting)
+    kept = MatWin(PageSource(left), PageSource(right), [EPS, EPS], setting)
     assert sorted(pairs) == sorted(tuple(pair) for step in kept.run() for pair in step.tolist())
     assert source.late == 1
 
 
 def test_pairs_come_while_the_streams_are_read_and_in_order_of_the_left_tuple():
     left, right = streams(200, 2)
-    source = Source(left)
-    join = MatWin(source, Source(right), [EPS, EPS], Setting(page_rows=4, buffers=4))
+    source = PageSource(left)
+    join = MatWin(source, PageSource(right), [EPS, EPS], Setting(page_rows=4, buffers=4))
     newest, read_at_first = -1, None
     for step in join.run():
         for number, _ in step.tolist():
@@ -151,7 +153,7 @@ def test_without_the_grid_order_every_new_tuple_meets_the_whole_other_window():
 
 @pytest.mark.law
 def test_more_pages_than_buffers_are_never_held():
-    frames = Frames(2, 3, 2, Counts())
+    frames = Frames(2, 3, 2, PageCounts())
     assert [frames.take(), frames.take()]
     with pytest.raises(InternalError, match="all 2 page frames are in use"):
         frames.take()

@@ -27,8 +27,8 @@ from windrow_papers.operators.matwin.source import (
     LATENESS,
     READ_AHEAD,
     SORTED,
+    PageSource,
     Promise,
-    Source,
 )
 
 pytestmark = pytest.mark.law
@@ -89,7 +89,7 @@ class Case:
         return sorted(bestmatch(left, right, rules))
 
     def matwin(self, setting: Setting) -> MatWin:
-        sources = map(Source, self.streams, self.promises)
+        sources = map(PageSource, self.streams, self.promises)
         return MatWin(*sources, self.eps, setting)
 
     def __repr__(self) -> str:

@@ -12,8 +12,8 @@ from windrow.allocation.loads import (
     Allocation,
     AllocationError,
     Case,
-    Load,
     Resources,
+    StreamLoad,
     case_of,
     expected_recall,
     output_rate,
@@ -67,7 +67,7 @@ def drawn(streams, seed, *, with_minima):
         rate, window = dice.uniform(1, 100), dice.uniform(10, 1_000)
         least = (rate * 0.1, window * 0.1) if with_minima else (0.0, 0.0)
         meets = dice.choice((0.0, dice.random(), 1.0)) if seed else 1.0
-        loads.append(Load(rate, window, *least, meets=meets))
+        loads.append(StreamLoad(rate, window, *least, meets=meets))
     service_rate = sum(one.rate for one in loads) * dice.uniform(0.2, 0.9)
     memory = sum(one.window for one in loads) * dice.uniform(0.2, 0.9)
     return loads, service_rate, memory
@@ -122,7 +122,7 @@ def test_no_small_exchange_of_memory_gains(streams, seed):
 
 
 def test_what_fits_is_given_whole():
-    loads = [Load(10, 100), Load(20, 50)]
+    loads = [StreamLoad(10, 100), StreamLoad(20, 50)]
     resources = Resources(memory=150, service_rate=30)
     assert case_of(loads, resources) is Case.nothing
     assert allocate(loads, resources) == Allocation((10, 20), (100, 50))
@@ -139,41 +139,41 @@ def test_what_fits_is_given_whole():
     ],
 )
 def test_the_four_cases_are_told_apart(resources, case):
-    assert case_of([Load(10, 100), Load(20, 50)], resources) is case
+    assert case_of([StreamLoad(10, 100), StreamLoad(20, 50)], resources) is case
 
 
 def test_a_short_processor_probes_the_bigger_window():
-    loads = [Load(200, 500), Load(300, 1_000)]
+    loads = [StreamLoad(200, 500), StreamLoad(300, 1_000)]
     assert allocate(loads, Resources(service_rate=100)).rates == (100, 0)
     assert allocate(loads[::-1], Resources(service_rate=100)).rates == (0, 100)
 
 
 def test_what_the_favored_stream_cannot_use_goes_to_the_other():
-    loads = [Load(60, 500), Load(300, 1_000)]
+    loads = [StreamLoad(60, 500), StreamLoad(300, 1_000)]
     assert allocate(loads, Resources(service_rate=100)).rates == (60, 40)
 
 
 def test_the_minimum_of_the_papers_example_is_kept():
-    loads = [Load(200, 500, least_rate=10), Load(300, 1_000, least_rate=10)]
+    loads = [StreamLoad(200, 500, least_rate=10), StreamLoad(300, 1_000, least_rate=10)]
     assert allocate(loads, Resources(service_rate=100)).rates == (90, 10)
 
 
 def test_short_memory_keeps_the_slower_stream():
-    loads = [Load(10, 1_000), Load(50, 1_000)]
+    loads = [StreamLoad(10, 1_000), StreamLoad(50, 1_000)]
     assert allocate(loads, Resources(memory=1_000)).windows == (1_000, 0)
-    least = [Load(10, 1_000, least_window=100), Load(50, 1_000, least_window=100)]
+    least = [StreamLoad(10, 1_000, least_window=100), StreamLoad(50, 1_000, least_window=100)]
     assert allocate(least, Resources(memory=1_000)).windows == (900, 100)
 
 
 def test_when_both_are_short_one_stream_probes_and_the_other_is_kept():
-    loads = [Load(20, 100), Load(20, 100)]
+    loads = [StreamLoad(20, 100), StreamLoad(20, 100)]
     found = allocate(loads, Resources(memory=100, service_rate=10))
     assert found == Allocation((10, 0), (0, 100))
     assert output_rate(found, 0.01) == pytest.approx(10)  # sigma * mu * M: none can give more
 
 
 def test_the_recall_is_the_share_that_is_kept_times_the_share_that_probes():
-    loads = [Load(10, 100), Load(20, 50)]
+    loads = [StreamLoad(10, 100), StreamLoad(20, 50)]
     # A to B: 10 * 50 = 500; B to A: 20 * 100 = 2000.
     found = Allocation(rates=(5, 20), windows=(25, 50))
     expected = (500 * (5 / 10) * (50 / 50) + 2_000 * (20 / 20) * (25 / 100)) / 2_500
@@ -182,16 +182,18 @@ def test_the_recall_is_the_share_that_is_kept_times_the_share_that_probes():
 
 
 def test_a_join_without_results_loses_none():
-    assert expected_recall([Load(0, 100), Load(0, 100)], Allocation((0, 0), (0, 0))) == 1.0
+    assert (
+        expected_recall([StreamLoad(0, 100), StreamLoad(0, 100)], Allocation((0, 0), (0, 0))) == 1.0
+    )
 
 
 def test_nothing_at_all_can_be_divided():
-    loads = [Load(10, 100), Load(20, 50), Load(5, 5)]
+    loads = [StreamLoad(10, 100), StreamLoad(20, 50), StreamLoad(5, 5)]
     assert allocate(loads, Resources(memory=0, service_rate=0)) == Allocation((0,) * 3, (0,) * 3)
 
 
 def test_minima_beyond_what_there_is_are_refused():
-    loads = [Load(200, 500, least_rate=60), Load(300, 1_000, least_rate=60)]
+    loads = [StreamLoad(200, 500, least_rate=60), StreamLoad(300, 1_000, least_rate=60)]
     with pytest.raises(AllocationError) as raised:
         allocate(loads, Resources(service_rate=100))
     assert str(raised.value) == (
@@ -203,7 +205,7 @@ def test_minima_beyond_what_there_is_are_refused():
 
 
 def test_a_minimum_beyond_the_stream_itself_is_all_of_it():
-    loads = [Load(5, 500, least_rate=50), Load(300, 1_000)]
+    loads = [StreamLoad(5, 500, least_rate=50), StreamLoad(300, 1_000)]
     assert allocate(loads, Resources(service_rate=40)).rates == (5, 35)
 
 
@@ -211,11 +213,11 @@ def test_a_minimum_beyond_the_stream_itself_is_all_of_it():
     ("make", "message"),
     [
         (
-            lambda: Load(-1, 10),
+            lambda: StreamLoad(-1, 10),
             "AllocationError[bad-allocation-number]: rate is -1\n  hint: it must be 0 or more",
         ),
         (
-            lambda: Load(1, float("inf")),
+            lambda: StreamLoad(1, float("inf")),
             "AllocationError[bad-allocation-number]: window is inf\n  hint: it must be 0 or more",
         ),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.allocation.loads import Load, Resources
+from windrow.allocation.loads import Resources, StreamLoad
 from windrow.allocation.strategies import (
     allocate_by,
     in_order,
@@ -15,7 +15,9 @@ from windrow.allocation.strategies import (
 
 
 def test_a_stream_that_never_arrives_is_the_slowest():
-    found = allocate_by([Load(0, 90), Load(5, 90)], Resources(memory=60), memory=inverse_to_rates)
+    found = allocate_by(
+        [StreamLoad(0, 90), StreamLoad(5, 90)], Resources(memory=60), memory=inverse_to_rates
+    )
     assert found.windows == pytest.approx((30, 30))
 
 

@@ -18,7 +18,7 @@ from windrow.cli.files import (
     schema_in_files,
     schema_of,
 )
-from windrow.cli.job import Source
+from windrow.cli.job import JobStream
 from windrow.io.data_files import zoned_times
 from windrow.io.ddl import parse_ddl
 from windrow.schema import Field
@@ -26,12 +26,12 @@ from windrow.schema import Field
 DDL = "item STRING, price DOUBLE, ts TIMESTAMP"
 
 
-def source(path: Path, format_: str = "parquet", ddl: str | None = None) -> Source:
+def source(path: Path, format_: str = "parquet", ddl: str | None = None) -> JobStream:
     schema = parse_ddl(ddl) if ddl else None
-    return Source("sales", str(path), "ts", format=format_, schema=schema)
+    return JobStream("sales", str(path), "ts", format=format_, schema=schema)
 
 
-def rows(of: Source) -> list[dict[str, object]]:
+def rows(of: JobStream) -> list[dict[str, object]]:
     return read_batches(of).read_all().to_pylist()
 
 

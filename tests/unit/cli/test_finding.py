@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from windrow.cli.errors import JobError
 from windrow.cli.files import data_files, found_at, streamed
-from windrow.cli.job import Source
+from windrow.cli.job import JobStream
 from windrow.cli.main import app
 
 FOLDERS = ("", "sub/", "sub/deep/", "_x/", ".y/", "sub/_z/", "we[i]rd{a,b}/")
@@ -28,8 +28,8 @@ ENDS = (".csv", ".CSV", ".csv.gz", ".csv.bz2", ".txt", ".json", ".parquet", "", 
 names = st.builds("".join, st.tuples(*map(st.sampled_from, (FOLDERS, STEMS, ENDS))))
 
 
-def source(path: Path | str, format_: str = "csv", **more: object) -> Source:
-    return Source("s", str(path), "at", format=format_, **more)
+def source(path: Path | str, format_: str = "csv", **more: object) -> JobStream:
+    return JobStream("s", str(path), "at", format=format_, **more)
 
 
 def is_read(name: str) -> bool:

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from windrow.cli.errors import JobError
-from windrow.cli.job import Sink, Source, Table
+from windrow.cli.job import JobSink, JobStream, JobTable
 from windrow.cli.job_file import load_job
 from windrow.schema import Field, OnArrival, Schema
 
@@ -76,7 +76,7 @@ def test_every_key_of_a_job_is_read(tmp_path):
     assert job.query == "SELECT * FROM sales"
     assert (job.mode, job.on, job.trigger) == ("streaming", "spark", "10 seconds")
     assert job.streams == (
-        Source(
+        JobStream(
             name="sales",
             path=str(tmp_path / "data/sales"),
             format="json",
@@ -88,7 +88,9 @@ def test_every_key_of_a_job_is_read(tmp_path):
             distinct={"item": 40},
         ),
     )
-    assert job.sink == Sink(str(tmp_path / "out"), "csv", str(tmp_path / "state"), overwrite=True)
+    assert job.sink == JobSink(
+        str(tmp_path / "out"), "csv", str(tmp_path / "state"), overwrite=True
+    )
     assert job.options == {"on_late": "fail"}
 
 
@@ -183,7 +185,7 @@ TABLE = (
 
 def test_tables_are_read_beside_streams(tmp_path):
     assert load_job(write(tmp_path, TABLE)).tables == (
-        Table(
+        JobTable(
             name="favorites",
             path=str(tmp_path / "favorites.csv"),
             format="csv",
@@ -347,7 +349,7 @@ def test_dead_letters_that_are_not_apart_from_what_is_read_or_answered_are_refus
 )
 def test_a_sink_beside_what_is_read_is_taken(tmp_path, read, sink):
     text = dedent(SMALL).replace("sales.parquet", read) + f'[sink]\npath = "{sink}"\n'
-    assert load_job(write(tmp_path, text)).sink == Sink(str(tmp_path / sink))
+    assert load_job(write(tmp_path, text)).sink == JobSink(str(tmp_path / sink))
 
 
 @pytest.mark.parametrize("table", ["streams.a", "sink"])

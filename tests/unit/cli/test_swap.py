@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.cli.errors import JobError
-from windrow.cli.job import Sink
+from windrow.cli.job import JobSink
 from windrow.cli.sinks import FolderSink, foreign, held, opened, replacing
 
 UUID = "0f14d0ab-9605-4a62-a9e4-5ed26688389b"
@@ -159,7 +159,7 @@ def test_an_interrupt_waits_for_the_swap(tmp_path, monkeypatch):
 
 
 def test_two_runs_do_not_write_to_one_folder(tmp_path):
-    sink = Sink(str(tmp_path / "out"), overwrite=True)
+    sink = JobSink(str(tmp_path / "out"), overwrite=True)
     with FolderSink(sink) as first:
         first.write(pa.table({"n": [1]}))
         with pytest.raises(JobError) as caught, opened(sink):
@@ -174,7 +174,7 @@ def test_two_runs_do_not_write_to_one_folder(tmp_path):
 @pytest.mark.parametrize("format_", ["parquet", "csv", "json"])
 def test_an_answer_of_several_parts_replaces_one_of_more(tmp_path, format_):
     for parts in (3, 2, 0, 1):
-        with FolderSink(Sink(str(tmp_path), format_, overwrite=True)) as folder:
+        with FolderSink(JobSink(str(tmp_path), format_, overwrite=True)) as folder:
             for _ in range(parts):
                 folder.write(pa.table({"n": [parts]}))
         found = sorted(file.name for file in tmp_path.iterdir())
@@ -187,6 +187,6 @@ def test_a_part_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setitem(__import__("windrow.cli.sinks").cli.sinks._WRITERS, "csv", full)
-    with pytest.raises(OSError), FolderSink(Sink(str(tmp_path / "out"), "csv")) as folder:  # noqa: PT011
+    with pytest.raises(OSError), FolderSink(JobSink(str(tmp_path / "out"), "csv")) as folder:  # noqa: PT011
         folder.write(pa.table({"n": [1]}))
     assert not (tmp_path / "out").exists()

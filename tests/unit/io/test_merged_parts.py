@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.io.epoch_log import Epoch, EpochLog, Merge, Part, Unmerged
+from windrow.io.epoch_log import Epoch, EpochLog, EpochPart, Merge, Unmerged
 
 MOST, LARGE = 3, 100
 
 
-def part(epoch: int, number: int, folder: str, size: int) -> Part:
+def part(epoch: int, number: int, folder: str, size: int) -> EpochPart:
     name = f"part-{epoch:010d}-{number}-r.parquet"
-    return Part(f"{folder}/{name}" if folder else name, f"{epoch}-h", size, 1)
+    return EpochPart(f"{folder}/{name}" if folder else name, f"{epoch}-h", size, 1)
 
 
 def merged(unmerged: Unmerged, keep=None) -> list[Merge]:
@@ -24,7 +24,7 @@ def merged(unmerged: Unmerged, keep=None) -> list[Merge]:
         level, parts = chosen
         folder, _, name = parts[0].place.rpartition("/")
         place = f"{folder}/m{level}-{name}" if folder else f"m{level}-{name}"
-        into = Part(place, "h", sum(own.size for own in parts), 1)
+        into = EpochPart(place, "h", sum(own.size for own in parts), 1)
         done.append(Merge(unmerged.merges, level + 1, into, tuple((p.place, 0) for p in parts)))
         (keep or unmerged.merge)(done[-1])
     return done

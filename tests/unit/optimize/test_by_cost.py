@@ -13,9 +13,9 @@ from sessions import session
 from windrow import Session
 from windrow.errors import BindError, PlanError
 from windrow.optimize.cost.joins import (
-    Condition,
     Joined,
     Key,
+    PricedCondition,
     best_orders,
     best_pipeline,
     matchless,
@@ -69,7 +69,7 @@ def test_the_output_of_three_streams_counts_each_combination_once():
 
 
 def test_a_condition_lets_its_share_through():
-    joined = clique((1, 1), 10, None, [Condition(frozenset({0, 1}), 0.25)])
+    joined = clique((1, 1), 10, None, [PricedCondition(frozenset({0, 1}), 0.25)])
     assert output(joined) == pytest.approx(20 * 0.25)
 
 

@@ -39,7 +39,7 @@ class Seen:
         del port, column
         return None if self.keys is None else Figure(self.keys, "seen")
 
-    def at_once(self, port):
+    def rows_per_batch(self, port):
         return 0 if self.rates[port] is None else self.rows
 
     def within(self, left, right, low, high):

@@ -12,7 +12,7 @@ from windrow.run.progress import (
     LiveLine,
     LogLines,
     Progress,
-    Renderer,
+    ProgressView,
     renderer,
 )
 
@@ -111,9 +111,9 @@ def test_live_draws_the_line_and_the_rate_after_half_a_second():
         ("auto", Screen(), True, LiveLine),
         ("auto", Screen(), False, LiveLine),
         ("auto", io.StringIO(), True, JsonLines),
-        ("auto", io.StringIO(), False, Renderer),
-        ("live", io.StringIO(), True, Renderer),
-        ("none", Screen(), True, Renderer),
+        ("auto", io.StringIO(), False, ProgressView),
+        ("live", io.StringIO(), True, ProgressView),
+        ("none", Screen(), True, ProgressView),
         ("log", Screen(), True, LogLines),
     ],
 )

@@ -14,7 +14,7 @@ from windrow_papers.experiments.contest import EVERY, Algorithm, Join, Series, a
 from windrow_papers.experiments.errors import ExperimentError
 from windrow_papers.experiments.experiment import Say
 from windrow_papers.experiments.tables import Table, Value, table
-from windrow_papers.experiments.workloads.streams import Numbers, Streams
+from windrow_papers.experiments.workloads.streams import Int64s, Streams
 
 WORK, TOUCHED, TIME = "work", "touched", "time"
 """What contestants are compared by: comparisons and look-ups, tuples looked at, seconds."""
@@ -49,7 +49,7 @@ class Board:
         algorithms: Sequence[Algorithm],
         join: Join,
         streams: Streams,
-        turns: Numbers,
+        turns: Int64s,
         *,
         every: int = EVERY,
         mark: int = 0,

@@ -19,7 +19,7 @@ from windrow.kernels.bew_period import MOST
 from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
 from windrow.kernels.tuple_at_a_time.machine import Machine, blocks
 from windrow.kernels.tuple_at_a_time.pipeline import LevelLoops
-from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine, Plan
+from windrow.kernels.tuple_at_a_time.pipeline_machine import Pipeline, PipelineMachine
 from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine
 from windrow.kernels.tuple_at_a_time.tape import (
     FOUND,
@@ -30,14 +30,14 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCHED,
     UPDATES,
     WINDOW_TESTS,
-    Conditions,
-    Found,
+    FoundCombinations,
     Tape,
+    TupleConditions,
     order_by_keys,
     room_for,
 )
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
-from windrow_papers.experiments.workloads.streams import Numbers, Streams
+from windrow_papers.experiments.workloads.streams import Int64s, Streams
 from windrow_papers.kernels.bew import BewNestedLoop
 from windrow_papers.kernels.bew_graph import BewGraph
 from windrow_papers.kernels.bew_hash import BewHash
@@ -78,19 +78,19 @@ class Join:
     clean_every: int = CLEAN_EVERY
 
     @property
-    def closed(self) -> Numbers:
+    def closed(self) -> Int64s:
         """The closed bounds."""
         return np.array(self.graph.upper, np.int64)
 
     @property
-    def stated(self) -> Numbers:
+    def stated(self) -> Int64s:
         """The bounds as stated; MOST for none."""
         direct = np.array(self.graph.direct, np.int64)
         return np.where(direct >= UNBOUNDED, MOST, direct)
 
-    def conditions(self, upper: Numbers) -> Conditions:
+    def conditions(self, upper: Int64s) -> TupleConditions:
         """The bounds, and the one key that all streams have."""
-        return Conditions(upper, np.ones((len(upper), 1), np.bool_))
+        return TupleConditions(upper, np.ones((len(upper), 1), np.bool_))
 
 
 def uniform(streams: int, window: int) -> Join:
@@ -119,7 +119,7 @@ def _bew(join: Join, tape: Tape, kind: type[BewNestedLoop | BewHash]) -> Machine
 
 
 def _pipeline(join: Join, tape: Tape, loops: Callable[[], LevelLoops]) -> Machine:
-    plan = Plan(
+    plan = Pipeline(
         loops,
         join.conditions(join.closed),
         tuple(range(len(tape.first) - 1)),
@@ -179,18 +179,18 @@ class Series:
         given_late: combinations given after the last slice, when the streams had ended.
     """
 
-    inputs: Numbers
-    counts: Numbers
+    inputs: Int64s
+    counts: Int64s
     seconds: NDArray[np.float64]
     given_late: int = 0
 
     @property
-    def work(self) -> Numbers:
+    def work(self) -> Int64s:
         """Comparisons and look-ups of each slice."""
         return np.asarray(self.counts[:, _COUNTED].sum(axis=1))
 
     @property
-    def touched(self) -> Numbers:
+    def touched(self) -> Int64s:
         """Buffered tuples that loops looked at, slice by slice."""
         return np.asarray(self.counts[:, TOUCHED])
 
@@ -214,7 +214,7 @@ def measure(
     algorithm: Algorithm,
     join: Join,
     streams: Streams,
-    turns: Numbers,
+    turns: Int64s,
     *,
     every: int = EVERY,
     mark: int = 0,
@@ -257,13 +257,13 @@ def agree(case: str, found: Mapping[str, int]) -> None:
 
 
 def count(
-    algorithm: Algorithm, join: Join, streams: Streams, turns: Numbers, *, every: int = EVERY
+    algorithm: Algorithm, join: Join, streams: Streams, turns: Int64s, *, every: int = EVERY
 ) -> Series:
     """Runs a contestant once, for its counts; its seconds may hold the time of compiling."""
     return _measure_once(algorithm, join, streams, _slices(turns, every, 0), is_ended=False)
 
 
-def _slices(turns: Numbers, every: int, mark: int) -> list[Numbers]:
+def _slices(turns: Int64s, every: int, mark: int) -> list[Int64s]:
     """The turns, so many at a time, up to the mark and from there on."""
     return [
         part[start : start + every]
@@ -281,7 +281,7 @@ def _measure_once(
     algorithm: Algorithm,
     join: Join,
     streams: Streams,
-    slices: Sequence[Numbers],
+    slices: Sequence[Int64s],
     *,
     is_ended: bool,
 ) -> Series:
@@ -305,12 +305,12 @@ def _measure_once(
     return Series(np.array(inputs), np.array(counts), np.array(seconds), given_late)
 
 
-def units_of(counts: Numbers) -> int:
+def units_of(counts: Int64s) -> int:
     """The work of some counts: comparisons and look-ups."""
     return int(counts[list(_COUNTED)].sum())
 
 
-def take(machine: Machine, tape: Tape, turns: Numbers, found: Found) -> None:
+def take(machine: Machine, tape: Tape, turns: Int64s, found: FoundCombinations) -> None:
     """Lets a machine take some tuples; the combinations are found and forgotten."""
     machine.begin(tape, turns)
     for _ in blocks(machine, tape, found):

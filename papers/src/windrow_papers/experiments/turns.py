@@ -13,7 +13,7 @@ import numpy as np
 from windrow.kernels.tuple_at_a_time.sweep_machine import SweepMachine
 from windrow.kernels.tuple_at_a_time.tape import FOUND, room_for
 from windrow_papers.experiments.contest import Algorithm, Join, take, units_of
-from windrow_papers.experiments.workloads.streams import Numbers, Streams
+from windrow_papers.experiments.workloads.streams import Int64s, Streams
 from windrow_papers.kernels.runs import last_blocks
 
 _ROOM = 1 << 14
@@ -30,8 +30,8 @@ class Turns:
         found: combinations given, those included that come once the streams have ended.
     """
 
-    units: Numbers
-    done: Numbers
+    units: Int64s
+    done: Int64s
     found: int
 
 
@@ -59,7 +59,7 @@ def turn_by_turn(algorithm: Algorithm, join: Join, streams: Streams) -> Turns:
     return Turns(units, done[_positions(turns, tape.first)], given)
 
 
-def _positions(turns: Numbers, first: Numbers) -> Numbers:
+def _positions(turns: Int64s, first: Int64s) -> Int64s:
     """Where on the tape each turn's tuple is."""
     positions = np.empty(len(turns), np.int64)
     for stream in range(len(first) - 1):

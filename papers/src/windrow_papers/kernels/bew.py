@@ -27,12 +27,12 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
-    Arrivals,
     Buffers,
-    Conditions,
-    Found,
+    FoundCombinations,
     Record,
     Tape,
+    TupleConditions,
+    Tuples,
     horizon,
     note,
 )
@@ -42,7 +42,7 @@ from windrow_papers.kernels.loops import agrees, begin_with, give, go_down, shri
 class BewNestedLoop(LoopMachine):
     """BEW-join whose loops go through whole buffers."""
 
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether all arrivals are through."""
         return bew_nested_loop(
             tape, self.conditions, self.arrivals, self.buffers, self.stack, found,
@@ -53,11 +53,11 @@ class BewNestedLoop(LoopMachine):
 @kernel
 def bew_nested_loop(
     tape: Tape,
-    conditions: Conditions,
-    arrivals: Arrivals,
+    conditions: TupleConditions,
+    arrivals: Tuples,
     buffers: Buffers,
     stack: Stack,
-    found: Found,
+    found: FoundCombinations,
     record: Record,
 ) -> bool:
     """Joins arrivals until all are through (True) or no room is left for combinations."""
@@ -103,8 +103,8 @@ def bew_nested_loop(
 @kernel
 def _enter(
     tape: Tape,
-    conditions: Conditions,
-    arrivals: Arrivals,
+    conditions: TupleConditions,
+    arrivals: Tuples,
     buffers: Buffers,
     stack: Stack,
     record: Record,

@@ -37,14 +37,14 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
-    Arrivals,
     Buffers,
-    Conditions,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Record,
     Tape,
     Trace,
+    TupleConditions,
+    Tuples,
     linked_first,
     note,
 )
@@ -65,13 +65,13 @@ class BewGraph(LoopMachine):
     """
 
     def __init__(
-        self, conditions: Conditions, reach: Numbers, first: Numbers, trace: Trace | None = None
+        self, conditions: TupleConditions, reach: Int64s, first: Int64s, trace: Trace | None = None
     ) -> None:
         stated = conditions.upper < UNSTATED
         super().__init__(conditions, first, linked_first(stated | stated.T), trace)
         self.reach = np.ascontiguousarray(reach)
 
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether all arrivals are through."""
         return bew_graph(
             tape, (self.conditions, self.reach), self.arrivals, self.buffers, self.stack, found,
@@ -82,11 +82,11 @@ class BewGraph(LoopMachine):
 @kernel
 def bew_graph(
     tape: Tape,
-    constraints: tuple[Conditions, Numbers],
-    arrivals: Arrivals,
+    constraints: tuple[TupleConditions, Int64s],
+    arrivals: Tuples,
     buffers: Buffers,
     stack: Stack,
-    found: Found,
+    found: FoundCombinations,
     record: Record,
 ) -> bool:
     """Joins arrivals until all are through (True) or no room is left for combinations."""
@@ -132,8 +132,8 @@ def bew_graph(
 @kernel
 def _enter(
     tape: Tape,
-    constraints: tuple[Conditions, Numbers],
-    arrivals: Arrivals,
+    constraints: tuple[TupleConditions, Int64s],
+    arrivals: Tuples,
     buffers: Buffers,
     stack: Stack,
     record: Record,
@@ -148,7 +148,7 @@ def _enter(
 
 
 @kernel
-def _violates_all_below(reach: Numbers, coming: Numbers, stream: int) -> int:
+def _violates_all_below(reach: Int64s, coming: Int64s, stream: int) -> int:
     """Tuples of a stream before this time violate all its constraints, whatever may come."""
     least = MOST
     for other in range(len(coming)):

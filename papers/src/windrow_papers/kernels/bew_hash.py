@@ -17,14 +17,14 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
-    Arrivals,
     Buffers,
-    Conditions,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Record,
     Tape,
     Trace,
+    TupleConditions,
+    Tuples,
     horizon,
     note,
 )
@@ -50,7 +50,7 @@ class BewHash(LoopMachine):
     """BEW-join whose loops go through the buckets of keys."""
 
     def __init__(
-        self, conditions: Conditions, first: Numbers, order: Numbers, trace: Trace | None = None
+        self, conditions: TupleConditions, first: Int64s, order: Int64s, trace: Trace | None = None
     ) -> None:
         super().__init__(conditions, first, order, trace)
         self._probed_by = keys_of_levels(conditions.keyed, order)
@@ -62,18 +62,18 @@ class BewHash(LoopMachine):
         """Bytes of the tables."""
         return sum(array.nbytes for array in self._tables)
 
-    def adopt(self, tape: Tape, turns: Numbers) -> None:
+    def adopt(self, tape: Tape, turns: Int64s) -> None:
         """Takes tuples whose combinations were all given before."""
         super().adopt(tape, turns)
         self._is_linked = False
 
-    def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:
+    def begin(self, tape: Tape, turns: Int64s, coming: Int64s | None = None) -> None:
         """Hands over the next arrivals."""
         super().begin(tape, turns, coming)
         if not self._is_linked:
             self._link_buffered(tape)
 
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether all arrivals are through.
 
         Between two arrivals the tables grow with what is buffered.
@@ -96,7 +96,7 @@ class BewHash(LoopMachine):
         link_all(tables, tape, self.buffers)
         self._tables, self._is_linked = tables, True
 
-    def trim(self, tape: Tape, coming: Numbers) -> None:
+    def trim(self, tape: Tape, coming: Int64s) -> None:
         """Drops what lies in front of the buffers and nothing to come can meet."""
         if not self._is_linked:
             self._link_buffered(tape)
@@ -113,11 +113,11 @@ class BewHash(LoopMachine):
 @kernel
 def bew_hash(
     tape: Tape,
-    conditions: Conditions,
-    arrivals: Arrivals,
+    conditions: TupleConditions,
+    arrivals: Tuples,
     buffered: tuple[Buffers, Tables],
     stack: Stack,
-    found: Found,
+    found: FoundCombinations,
     record: Record,
 ) -> bool:
     """Joins arrivals until all are through (True) or no room is left for combinations.
@@ -176,8 +176,8 @@ def bew_hash(
 @kernel
 def _enter(
     tape: Tape,
-    conditions: Conditions,
-    arrivals: Arrivals,
+    conditions: TupleConditions,
+    arrivals: Tuples,
     buffered: tuple[Buffers, Tables],
     stack: Stack,
     record: Record,

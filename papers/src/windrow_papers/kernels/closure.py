@@ -31,14 +31,14 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
-    Arrivals,
     Buffers,
-    Conditions,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Record,
     Tape,
     Trace,
+    TupleConditions,
+    Tuples,
     horizon,
     note,
 )
@@ -49,38 +49,38 @@ class Closure(LoopMachine):
     """The window join whose loops go through ranges of buffers in time order."""
 
     def __init__(
-        self, conditions: Conditions, first: Numbers, order: Numbers, trace: Trace | None = None
+        self, conditions: TupleConditions, first: Int64s, order: Int64s, trace: Trace | None = None
     ) -> None:
         super().__init__(conditions, first, order, trace)
-        self._by_time: Numbers = np.zeros(first[-1], np.int64)
-        self._stop: Numbers = np.zeros(len(order), np.int64)  # per level, where its range ends
+        self._by_time: Int64s = np.zeros(first[-1], np.int64)
+        self._stop: Int64s = np.zeros(len(order), np.int64)  # per level, where its range ends
 
     @property
     def nbytes(self) -> int:
         """Bytes of the order."""
         return self._by_time.nbytes
 
-    def adopt(self, tape: Tape, turns: Numbers) -> None:
+    def adopt(self, tape: Tape, turns: Int64s) -> None:
         """Takes tuples whose combinations were all given before."""
         before = self.buffers.next.copy()
         super().adopt(tape, turns)
         for start, stop in zip(before, self.buffers.next, strict=True):
             self._by_time[start:stop] = np.arange(start, stop)
 
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether all arrivals are through."""
         return closure(
             tape, self.conditions, self.arrivals, (self.buffers, self._by_time),
             (self.stack, self._stop), found, (self.work, self.trace),
         )  # fmt: skip
 
-    def trim(self, tape: Tape, coming: Numbers) -> None:
+    def trim(self, tape: Tape, coming: Int64s) -> None:
         """Drops what lies in front of the buffers and nothing to come can meet."""
         buffered, record = (self.buffers, self._by_time), (self.work, self.trace)
         for stream in range(len(self.buffers.head)):
             _drop_old(tape, self.reach, coming, buffered, stream, record)
 
-    def heads(self) -> Numbers:
+    def heads(self) -> Int64s:
         """Per stream, the first position that is still needed: the least in its buffer."""
         spans = zip(self.buffers.head, self.buffers.next, strict=True)
         return np.array([self._by_time[a:b].min(initial=b) for a, b in spans], np.int64)
@@ -99,11 +99,11 @@ class Closure(LoopMachine):
 @kernel
 def closure(
     tape: Tape,
-    conditions: Conditions,
-    arrivals: Arrivals,
-    buffered: tuple[Buffers, Numbers],
-    loops: tuple[Stack, Numbers],
-    found: Found,
+    conditions: TupleConditions,
+    arrivals: Tuples,
+    buffered: tuple[Buffers, Int64s],
+    loops: tuple[Stack, Int64s],
+    found: FoundCombinations,
     record: Record,
 ) -> bool:
     """Joins arrivals until all are through (True) or no room is left for combinations."""
@@ -140,7 +140,7 @@ def closure(
 
 
 @kernel
-def _insert(tape: Tape, buffers: Buffers, by_time: Numbers, stream: int) -> None:
+def _insert(tape: Tape, buffers: Buffers, by_time: Int64s, stream: int) -> None:
     """Puts the tuple just taken where its time belongs, after those of the same time."""
     taken = buffers.next[stream] - 1
     at = taken
@@ -153,10 +153,10 @@ def _insert(tape: Tape, buffers: Buffers, by_time: Numbers, stream: int) -> None
 @kernel
 def _enter(
     tape: Tape,
-    conditions: Conditions,
-    arrivals: Arrivals,
-    buffered: tuple[Buffers, Numbers],
-    loops: tuple[Stack, Numbers],
+    conditions: TupleConditions,
+    arrivals: Tuples,
+    buffered: tuple[Buffers, Int64s],
+    loops: tuple[Stack, Int64s],
     record: Record,
 ) -> None:
     """Goes one level down: its buffer is cut at the front, and the range of its period found."""
@@ -177,9 +177,9 @@ def _enter(
 @kernel
 def _drop_old(
     tape: Tape,
-    reach: Numbers,
-    coming: Numbers,
-    buffered: tuple[Buffers, Numbers],
+    reach: Int64s,
+    coming: Int64s,
+    buffered: tuple[Buffers, Int64s],
     stream: int,
     record: Record,
 ) -> None:
@@ -196,9 +196,7 @@ def _drop_old(
 
 
 @kernel
-def _first_from(
-    tape: Tape, by_time: Numbers, start: int, stop: int, time: int, work: Numbers
-) -> int:
+def _first_from(tape: Tape, by_time: Int64s, start: int, stop: int, time: int, work: Int64s) -> int:
     """The first place in the order whose time is at or after a time."""
     while start < stop:
         middle = (start + stop) // 2
@@ -212,7 +210,7 @@ def _first_from(
 
 @kernel
 def _first_beyond(
-    tape: Tape, by_time: Numbers, start: int, stop: int, time: int, work: Numbers
+    tape: Tape, by_time: Int64s, start: int, stop: int, time: int, work: Int64s
 ) -> int:
     """The first place in the order whose time is after a time."""
     while start < stop:

@@ -55,8 +55,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Tape,
     note,
 )
@@ -71,11 +71,11 @@ class Windows(NamedTuple):
             none. A combination meets all bounds of one set at least.
     """
 
-    local: Numbers
-    stated: Numbers
+    local: Int64s
+    stated: Int64s
 
 
-def windows_of(upper: Numbers, stated: Numbers) -> Windows:
+def windows_of(upper: Int64s, stated: Int64s) -> Windows:
     """The windows that cover closed bounds, directed and asymmetric ones by their farther end.
 
     Args:
@@ -89,7 +89,12 @@ def windows_of(upper: Numbers, stated: Numbers) -> Windows:
 
 @kernel
 def gca(
-    tape: Tape, windows: Windows, sweep: Sweep, mode_2: Mode2, found: Found, record: Record
+    tape: Tape,
+    windows: Windows,
+    sweep: Sweep,
+    mode_2: Mode2,
+    found: FoundCombinations,
+    record: Record,
 ) -> bool:
     """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
     window = windows.local.max()
@@ -112,7 +117,12 @@ def gca(
 
 @kernel
 def lca(
-    tape: Tape, windows: Windows, sweep: Sweep, mode_2: Mode2, found: Found, record: Record
+    tape: Tape,
+    windows: Windows,
+    sweep: Sweep,
+    mode_2: Mode2,
+    found: FoundCombinations,
+    record: Record,
 ) -> bool:
     """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
     while True:
@@ -175,7 +185,7 @@ def _span(tape: Tape, sweep: Sweep) -> tuple[int, int]:
 
 @kernel_part
 def _find_start_locally(
-    tape: Tape, local: Numbers, sweep: Sweep, mode_2: Mode2, record: Record
+    tape: Tape, local: Int64s, sweep: Sweep, mode_2: Mode2, record: Record
 ) -> bool:
     """Mode 1 with a window per stream: whether there is a starting N-tuple, or one has no tuple."""
     streams = len(sweep.head)
@@ -205,7 +215,7 @@ def _find_start_locally(
 
 
 @kernel_part
-def _is_left(tape: Tape, local: Numbers, sweep: Sweep, stream: int) -> bool:
+def _is_left(tape: Tape, local: Int64s, sweep: Sweep, stream: int) -> bool:
     """Whether a stream's oldest tuple is too old for one of the chain, by either's window."""
     time = tape.times[sweep.head[stream]]
     for back in range(1, sweep.at[CHAIN] + 1):
@@ -216,7 +226,7 @@ def _is_left(tape: Tape, local: Numbers, sweep: Sweep, stream: int) -> bool:
 
 
 @kernel_part
-def _dooms(tape: Tape, local: Numbers, sweep: Sweep, stream: int) -> bool:
+def _dooms(tape: Tape, local: Int64s, sweep: Sweep, stream: int) -> bool:
     """Whether a stream's oldest tuple lies right of the period; marks those too old for it.
 
     They go when their turn comes. Without the mark two wide streams could begin the period anew
@@ -232,7 +242,7 @@ def _dooms(tape: Tape, local: Numbers, sweep: Sweep, stream: int) -> bool:
 
 
 @kernel_part
-def _local_period(tape: Tape, local: Numbers, sweep: Sweep) -> tuple[int, int]:
+def _local_period(tape: Tape, local: Int64s, sweep: Sweep) -> tuple[int, int]:
     """What the windows around the tuples of the chain share."""
     first, last = LEAST, MOST
     for back in range(1, sweep.at[CHAIN] + 1):
@@ -284,7 +294,7 @@ def _oldest(tape: Tape, sweep: Sweep, record: Record) -> int:
 
 
 @kernel_part
-def _first_out(tape: Tape, local: Numbers, sweep: Sweep, record: Record) -> int:
+def _first_out(tape: Tape, local: Int64s, sweep: Sweep, record: Record) -> int:
     """The stream with the tuple whose own window ends first."""
     first, end = 0, MOST
     for stream in range(len(sweep.head)):
@@ -315,7 +325,9 @@ def _join_next(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Rec
 
 
 @kernel
-def _loop_on(tape: Tape, windows: Windows, mode_2: Mode2, found: Found, record: Record) -> bool:
+def _loop_on(
+    tape: Tape, windows: Windows, mode_2: Mode2, found: FoundCombinations, record: Record
+) -> bool:
     """Goes through the loops; whether they came to an end before the room did.
 
     What is done per tuple stands here, in one function: a call hands over every array there is.
@@ -357,7 +369,7 @@ def _loop_on(tape: Tape, windows: Windows, mode_2: Mode2, found: Found, record: 
 
 
 @kernel
-def _is_within_any(tape: Tape, stated: Numbers, chosen: Numbers, work: Numbers) -> bool:
+def _is_within_any(tape: Tape, stated: Int64s, chosen: Int64s, work: Int64s) -> bool:
     """The refinement: whether a combination meets every bound of some set."""
     for number in range(len(stated)):  # noqa: SIM110  (numba has no generators in any())
         if _is_within(tape, stated[number], chosen, work):
@@ -366,7 +378,7 @@ def _is_within_any(tape: Tape, stated: Numbers, chosen: Numbers, work: Numbers) 
 
 
 @kernel
-def _is_within(tape: Tape, stated: Numbers, chosen: Numbers, work: Numbers) -> bool:
+def _is_within(tape: Tape, stated: Int64s, chosen: Int64s, work: Int64s) -> bool:
     """Whether a combination meets every stated bound."""
     for older in range(len(chosen)):
         for newer in range(len(chosen)):

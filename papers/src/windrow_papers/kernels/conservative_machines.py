@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from windrow.kernels.tuple_at_a_time.sweep_machine import SweepMachine
-from windrow.kernels.tuple_at_a_time.tape import Conditions, Found, Numbers, Tape, Trace
+from windrow.kernels.tuple_at_a_time.tape import (
+    FoundCombinations,
+    Int64s,
+    Tape,
+    Trace,
+    TupleConditions,
+)
 from windrow_papers.kernels.conservative import Windows, gca, lca, windows_of
 
 
@@ -16,9 +22,9 @@ class ConservativeMachine(SweepMachine):
 
     def __init__(
         self,
-        conditions: Conditions,
-        stated: Numbers,
-        first: Numbers,
+        conditions: TupleConditions,
+        stated: Int64s,
+        first: Int64s,
         *,
         method: str = "nested-loop",
         trace: Trace | None = None,
@@ -30,7 +36,7 @@ class ConservativeMachine(SweepMachine):
 class GcaMachine(ConservativeMachine):
     """The global conservative approach: the largest window for all."""
 
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether it waits for more tuples."""
         record = (self.work, self.trace)
         return gca(tape, self.windows, self.sweep, self._mode_2, found, record)
@@ -39,7 +45,7 @@ class GcaMachine(ConservativeMachine):
 class LcaMachine(ConservativeMachine):
     """The local conservative approach: the largest window of each stream."""
 
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether it waits for more tuples."""
         record = (self.work, self.trace)
         return lca(tape, self.windows, self.sweep, self._mode_2, found, record)

@@ -23,20 +23,20 @@ from windrow.kernels.tuple_at_a_time.tape import (
     OUTPUT,
     PERIOD,
     PROBES,
-    Arrivals,
     Buffers,
-    Conditions,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Record,
     Tape,
     Trace,
+    TupleConditions,
+    Tuples,
     note,
 )
 
 
 @kernel
-def take_next(tape: Tape, arrivals: Arrivals, buffers: Buffers, trace: Trace) -> int:
+def take_next(tape: Tape, arrivals: Tuples, buffers: Buffers, trace: Trace) -> int:
     """Puts the next tuple into its stream's buffer; gives the stream, or -1 for none."""
     at = arrivals.taken[0]
     if at == len(arrivals.turns):
@@ -60,7 +60,7 @@ def begin_with(stack: Stack, start: int, position: int) -> None:
 
 
 @kernel
-def shrink(tape: Tape, upper: Numbers, stack: Stack) -> None:
+def shrink(tape: Tape, upper: Int64s, stack: Stack) -> None:
     """The period of the level below: where its tuples may meet all those chosen.
 
     low = max of t(i) - upper[j][i], high = min of t(i) + upper[i][j]
@@ -86,7 +86,7 @@ def go_down(stack: Stack, first: int, record: Record) -> None:
 
 
 @kernel
-def agrees(tape: Tape, conditions: Conditions, stack: Stack, at: int) -> bool:
+def agrees(tape: Tape, conditions: TupleConditions, stack: Stack, at: int) -> bool:
     """Whether a tuple has the keys of those chosen above it, class by class."""
     keyed, words, level = conditions.keyed, tape.words, stack.level[0]
     stream = stack.streams[level]
@@ -102,7 +102,7 @@ def agrees(tape: Tape, conditions: Conditions, stack: Stack, at: int) -> bool:
 
 
 @kernel
-def give(found: Found, stack: Stack, record: Record) -> None:
+def give(found: FoundCombinations, stack: Stack, record: Record) -> None:
     """Adds the combination of the chosen tuples; there must be room."""
     work, trace = record
     line = found.filled[0]

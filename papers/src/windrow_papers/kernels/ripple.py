@@ -27,14 +27,14 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCHED,
     UPDATES,
     WINDOW_TESTS,
-    Arrivals,
     Buffers,
-    Conditions,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Record,
     Tape,
     Trace,
+    TupleConditions,
+    Tuples,
     horizon,
     note,
 )
@@ -58,19 +58,19 @@ class Ripple(LoopMachine):
 
     def __init__(
         self,
-        conditions: Conditions,
-        first: Numbers,
-        order: Numbers,
+        conditions: TupleConditions,
+        first: Int64s,
+        order: Int64s,
         clean_every: int = CLEAN_EVERY,
         trace: Trace | None = None,
     ) -> None:
         super().__init__(conditions, first, order, trace)
         self._until_cleaning = np.array([clean_every, clean_every], np.int64)
 
-    def trim(self, tape: Tape, coming: Numbers) -> None:
+    def trim(self, tape: Tape, coming: Int64s) -> None:
         """Drops nothing: old tuples are met until it is time to clean."""
 
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether all arrivals are through."""
         return ripple(
             tape, self.conditions, self.arrivals, (self.buffers, self._until_cleaning),
@@ -81,11 +81,11 @@ class Ripple(LoopMachine):
 @kernel
 def ripple(
     tape: Tape,
-    conditions: Conditions,
-    arrivals: Arrivals,
-    buffered: tuple[Buffers, Numbers],
+    conditions: TupleConditions,
+    arrivals: Tuples,
+    buffered: tuple[Buffers, Int64s],
     stack: Stack,
-    found: Found,
+    found: FoundCombinations,
     record: Record,
 ) -> bool:
     """Joins arrivals until all are through (True) or no room is left for combinations.
@@ -129,7 +129,7 @@ def ripple(
 
 
 @kernel
-def _enter(buffers: Buffers, stack: Stack, work: Numbers) -> None:
+def _enter(buffers: Buffers, stack: Stack, work: Int64s) -> None:
     """Goes one level down, to the head of its buffer."""
     level = stack.level[0] + 1
     stack.level[0], stack.cursor[level] = level, buffers.head[stack.streams[level]]
@@ -137,7 +137,9 @@ def _enter(buffers: Buffers, stack: Stack, work: Numbers) -> None:
 
 
 @kernel
-def _is_within(tape: Tape, conditions: Conditions, stack: Stack, at: int, work: Numbers) -> bool:
+def _is_within(
+    tape: Tape, conditions: TupleConditions, stack: Stack, at: int, work: Int64s
+) -> bool:
     """Whether a tuple is in the window of each one chosen above it."""
     level = stack.level[0]
     stream, time = stack.streams[level], tape.times[at]
@@ -153,7 +155,7 @@ def _is_within(tape: Tape, conditions: Conditions, stack: Stack, at: int, work: 
 
 @kernel
 def _clean(
-    tape: Tape, conditions: Conditions, arrivals: Arrivals, buffers: Buffers, record: Record
+    tape: Tape, conditions: TupleConditions, arrivals: Tuples, buffers: Buffers, record: Record
 ) -> None:
     """Goes through all buffers and drops from their heads what nothing to come can meet."""
     work, trace = record

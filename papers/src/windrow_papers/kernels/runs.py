@@ -21,13 +21,13 @@ import numpy as np
 from windrow.kernels.bew_period import MOST
 from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
 from windrow.kernels.tuple_at_a_time.machine import Machine, blocks
-from windrow.kernels.tuple_at_a_time.pipeline_machine import PipelineMachine, Plan
+from windrow.kernels.tuple_at_a_time.pipeline_machine import Pipeline, PipelineMachine
 from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine
 from windrow.kernels.tuple_at_a_time.tape import (
-    Conditions,
-    Numbers,
+    Int64s,
     Tape,
     Trace,
+    TupleConditions,
     order_by_keys,
     room_for,
 )
@@ -47,14 +47,14 @@ ROOM = 1 << 14
 class Run(NamedTuple):
     """What a run gave: combinations, a line each in the order they came, and the work."""
 
-    combinations: Numbers
-    work: Numbers
+    combinations: Int64s
+    work: Int64s
 
 
 def run_bew(
     tape: Tape,
-    conditions: Conditions,
-    turns: Numbers,
+    conditions: TupleConditions,
+    turns: Int64s,
     *,
     method: str = "nested-loop",
     trace: Trace | None = None,
@@ -66,10 +66,10 @@ def run_bew(
 
 def run_bew_graph(
     tape: Tape,
-    conditions: Conditions,
-    turns: Numbers,
+    conditions: TupleConditions,
+    turns: Int64s,
     *,
-    reach: Numbers,
+    reach: Int64s,
     trace: Trace | None = None,
 ) -> Run:
     """BEW-join along stated constraints.
@@ -85,7 +85,7 @@ def run_bew_graph(
 
 
 def run_closure(
-    tape: Tape, conditions: Conditions, turns: Numbers, *, trace: Trace | None = None
+    tape: Tape, conditions: TupleConditions, turns: Int64s, *, trace: Trace | None = None
 ) -> Run:
     """The join by the closed bound of each pair."""
     order = order_by_keys(conditions)
@@ -94,8 +94,8 @@ def run_closure(
 
 def run_ripple(
     tape: Tape,
-    conditions: Conditions,
-    turns: Numbers,
+    conditions: TupleConditions,
+    turns: Int64s,
     *,
     clean_every: int = CLEAN_EVERY,
     trace: Trace | None = None,
@@ -107,8 +107,8 @@ def run_ripple(
 
 def run_few(
     tape: Tape,
-    conditions: Conditions,
-    turns: Numbers,
+    conditions: TupleConditions,
+    turns: Int64s,
     *,
     method: str = "nested-loop",
     trace: Trace | None = None,
@@ -120,10 +120,10 @@ def run_few(
 
 def run_gca(
     tape: Tape,
-    conditions: Conditions,
-    turns: Numbers,
+    conditions: TupleConditions,
+    turns: Int64s,
     *,
-    stated: Numbers,
+    stated: Int64s,
     method: str = "nested-loop",
     trace: Trace | None = None,
 ) -> Run:
@@ -143,10 +143,10 @@ def run_gca(
 
 def run_lca(
     tape: Tape,
-    conditions: Conditions,
-    turns: Numbers,
+    conditions: TupleConditions,
+    turns: Int64s,
     *,
-    stated: Numbers,
+    stated: Int64s,
     method: str = "nested-loop",
     trace: Trace | None = None,
 ) -> Run:
@@ -157,8 +157,8 @@ def run_lca(
 
 def run_nlw(
     tape: Tape,
-    conditions: Conditions,
-    turns: Numbers,
+    conditions: TupleConditions,
+    turns: Int64s,
     *,
     order: tuple[int, ...] | None = None,
     is_path: bool = False,
@@ -174,52 +174,52 @@ def run_nlw(
         is_path: every stated window joins two streams that follow one another in `order`.
         trace: what was done, step by step.
     """
-    plan = Plan(NlwLoops, conditions, order or _as_numbered(tape), is_path=is_path)
+    plan = Pipeline(NlwLoops, conditions, order or _as_numbered(tape), is_path=is_path)
     return run(PipelineMachine(plan, tape.first, trace), tape, turns)
 
 
 def run_hw(
     tape: Tape,
-    conditions: Conditions,
-    turns: Numbers,
+    conditions: TupleConditions,
+    turns: Int64s,
     *,
     order: tuple[int, ...] | None = None,
     is_path: bool = False,
     trace: Trace | None = None,
 ) -> Run:
     """HW-join; the arguments are those of `run_nlw`."""
-    plan = Plan(HwLoops, conditions, order or _as_numbered(tape), is_path=is_path)
+    plan = Pipeline(HwLoops, conditions, order or _as_numbered(tape), is_path=is_path)
     return run(PipelineMachine(plan, tape.first, trace), tape, turns)
 
 
 def run_xjoin(
     tape: Tape,
-    conditions: Conditions,
-    turns: Numbers,
+    conditions: TupleConditions,
+    turns: Int64s,
     *,
     order: tuple[int, ...] | None = None,
     clean_every: int = CLEAN_EVERY,
     trace: Trace | None = None,
 ) -> Run:
     """The adapted XJoin, which cleans its tables every so many arrivals."""
-    plan = Plan(partial(XJoinLoops, clean_every), conditions, order or _as_numbered(tape))
+    plan = Pipeline(partial(XJoinLoops, clean_every), conditions, order or _as_numbered(tape))
     return run(PipelineMachine(plan, tape.first, trace), tape, turns)
 
 
-def run(machine: Machine, tape: Tape, turns: Numbers, *, room: int = ROOM) -> Run:
+def run(machine: Machine, tape: Tape, turns: Int64s, *, room: int = ROOM) -> Run:
     """Lets a machine take all arrivals."""
     return run_of(machine, tape, list(filled_blocks(machine, tape, turns, room=room)))
 
 
-def run_of(machine: Machine, tape: Tape, found: Sequence[Numbers]) -> Run:
+def run_of(machine: Machine, tape: Tape, found: Sequence[Int64s]) -> Run:
     """What a run gave that is over: the blocks found, and the machine's work."""
     nothing = room_for(0, len(tape.first) - 1).positions
     return Run(np.concatenate([nothing, *found]), machine.work.copy())
 
 
 def filled_blocks(
-    machine: Machine, tape: Tape, turns: Numbers, *, room: int = ROOM
-) -> Iterator[Numbers]:
+    machine: Machine, tape: Tape, turns: Int64s, *, room: int = ROOM
+) -> Iterator[Int64s]:
     """The combinations of some more arrivals, in blocks."""
     found = room_for(room, len(tape.first) - 1)
     machine.begin(tape, turns)
@@ -229,8 +229,8 @@ def filled_blocks(
 
 
 def in_slices(
-    machine: Machine, tape: Tape, turns: Numbers, every: int, *, room: int = ROOM
-) -> Iterator[Numbers]:
+    machine: Machine, tape: Tape, turns: Int64s, every: int, *, room: int = ROOM
+) -> Iterator[Int64s]:
     """Lets a machine take arrivals, some at a time; gives the work of each slice."""
     found = room_for(room, len(tape.first) - 1)
     before = machine.work.copy()
@@ -242,20 +242,20 @@ def in_slices(
         before = machine.work.copy()
 
 
-def turns_in_time_order(tape: Tape) -> Numbers:
+def turns_in_time_order(tape: Tape) -> Int64s:
     """The streams of all tuples as time goes by; at one time, in the order of the streams."""
     sizes = np.diff(tape.first)
     streams = np.repeat(np.arange(len(sizes)), sizes)
     return streams[np.lexsort((streams, tape.times[: len(streams)]))]
 
 
-def _run_sweep(machine: Machine, tape: Tape, turns: Numbers) -> Run:
+def _run_sweep(machine: Machine, tape: Tape, turns: Int64s) -> Run:
     """Lets a sweep take all arrivals, and then know that no more will come."""
     found = list(filled_blocks(machine, tape, turns))
     return run_of(machine, tape, found + last_blocks(machine, tape))
 
 
-def last_blocks(machine: Machine, tape: Tape, *, room: int = ROOM) -> list[Numbers]:
+def last_blocks(machine: Machine, tape: Tape, *, room: int = ROOM) -> list[Int64s]:
     """What a sweep still gives once every stream has ended, in blocks."""
     streams = len(tape.first) - 1
     machine.begin(tape, np.zeros(0, np.int64), np.full(streams, MOST, np.int64))

@@ -28,12 +28,12 @@ from windrow.kernels.tuple_at_a_time.tape import (
     DROP,
     DROPS,
     UPDATES,
-    Arrivals,
     Buffers,
-    Conditions,
-    Numbers,
+    Int64s,
     Record,
     Tape,
+    TupleConditions,
+    Tuples,
     horizon,
     note,
 )
@@ -60,18 +60,18 @@ class Tables(NamedTuple):
         hand: where the update routine is (an array of one), counting through all buckets.
     """
 
-    heads: Numbers
-    tails: Numbers
+    heads: Int64s
+    tails: Int64s
     was_probed: NDArray[np.bool_]
-    after: Numbers
+    after: Int64s
     gone: NDArray[np.bool_]
-    probed_by: Numbers
+    probed_by: Int64s
     is_linked: NDArray[np.bool_]
-    before: Numbers
-    hand: Numbers
+    before: Int64s
+    hand: Int64s
 
 
-def keys_of_levels(keyed: NDArray[np.bool_], order: Numbers) -> Numbers:
+def keys_of_levels(keyed: NDArray[np.bool_], order: Int64s) -> Int64s:
     """Per start stream and level, the first key class shared with the streams above, or NONE."""
     levels = np.full(order.shape, NONE, np.int64)
     for start, streams in enumerate(order):
@@ -82,7 +82,7 @@ def keys_of_levels(keyed: NDArray[np.bool_], order: Numbers) -> Numbers:
     return levels
 
 
-def empty_tables(size: int, buckets: int, order: Numbers, probed_by: Numbers) -> Tables:
+def empty_tables(size: int, buckets: int, order: Int64s, probed_by: Int64s) -> Tables:
     """Tables without a tuple, for so many positions."""
     streams, classes = len(order), int(probed_by.max(initial=NONE)) + 1
     is_linked = np.zeros((streams, classes), np.bool_)
@@ -166,7 +166,7 @@ def drop(tables: Tables, buffers: Buffers, stream: int, at: int, record: Record)
 
 @kernel
 def drop_first(
-    tables: Tables, tape: Tape, reach: Numbers, coming: Numbers, buffers: Buffers, record: Record
+    tables: Tables, tape: Tape, reach: Int64s, coming: Int64s, buffers: Buffers, record: Record
 ) -> None:
     """Drops from the head of every buffer what nothing to come can meet; lists keep it a while."""
     for stream in range(len(buffers.head)):
@@ -181,8 +181,8 @@ def drop_first(
 def update_one_bucket(
     tables: Tables,
     tape: Tape,
-    conditions: Conditions,
-    arrivals: Arrivals,
+    conditions: TupleConditions,
+    arrivals: Tuples,
     buffers: Buffers,
     record: Record,
 ) -> None:

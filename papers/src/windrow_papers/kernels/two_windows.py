@@ -10,7 +10,7 @@ and the same with A and B exchanged. What the one window is kept in is nothing t
 from __future__ import annotations
 
 from windrow.kernels.jit import lean_kernel
-from windrow.kernels.structures.store import HELD, NONE, Numbers, Store, has_room
+from windrow.kernels.structures.store import HELD, NONE, Int64s, Store, has_room
 from windrow.kernels.structures.window import entry_at, expire, first, following, grown, insert
 
 
@@ -21,7 +21,7 @@ class TwoWindows:
         self.a = a
         self.b = b
 
-    def take(self, sides: Numbers, keys: Numbers) -> int:
+    def take(self, sides: Int64s, keys: Int64s) -> int:
         """Joins arrivals, each of stream 0 or 1, in their order; gives how many matches they had."""
         done, found = _take_some(self.a, self.b, sides, keys, 0)
         while done < len(keys):
@@ -35,7 +35,7 @@ class TwoWindows:
 
 
 @lean_kernel
-def _take_some(a: Store, b: Store, sides: Numbers, keys: Numbers, start: int) -> tuple[int, int]:
+def _take_some(a: Store, b: Store, sides: Int64s, keys: Int64s, start: int) -> tuple[int, int]:
     """Takes arrivals from one on while there is room; gives how many are taken, and the matches."""
     found, total = 0, 0
     for n in range(start, len(keys)):

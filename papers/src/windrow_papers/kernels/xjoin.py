@@ -41,7 +41,7 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
-    Numbers,
+    Int64s,
     Trace,
 )
 from windrow_papers.kernels.cleaning import CLEAN_EVERY
@@ -67,8 +67,8 @@ class XJoinLoops:
         level: Level,
         flow: Flow,
         out: Entries,
-        progress: Numbers,
-        work: Numbers,
+        progress: Int64s,
+        work: Int64s,
         trace: Trace,
     ) -> None:
         """Joins the tuples of a block, until it is through or no room is left."""
@@ -81,11 +81,11 @@ class XJoinLoops:
 @kernel
 def xjoin_level(
     level: Level,
-    cleaning: Numbers,
+    cleaning: Int64s,
     flow: Flow,
     out: Entries,
-    progress: Numbers,
-    work: Numbers,
+    progress: Int64s,
+    work: Int64s,
     trace: Trace,
 ) -> None:
     """Joins as `pipeline.LevelLoops` says; `cleaning` is when tables are cleaned."""
@@ -110,7 +110,7 @@ def xjoin_level(
 
 
 @kernel_part
-def _probe(level: Level, out: Entries, progress: Numbers, work: Numbers, trace: Trace) -> bool:
+def _probe(level: Level, out: Entries, progress: Int64s, work: Int64s, trace: Trace) -> bool:
     """Goes on through one bucket of the other side; whether it came to the end."""
     other = RIGHT if progress[SIDE] == LEFT else LEFT
     mine, store = (level.left, level.right) if other == RIGHT else (level.right, level.left)

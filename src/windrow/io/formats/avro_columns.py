@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.errors import BindError
-from windrow.io.formats.avro_schema import Kind
+from windrow.io.formats.avro_schema import AvroType
 from windrow.io.formats.iso_times import micros_of_nanos
 from windrow.io.formats.nested import listed
 from windrow.operators.columns.arrow_types import spark_type
@@ -43,7 +43,7 @@ class Misfit(ValueError):
 
 
 @dataclass(frozen=True)
-class Reading:
+class ColumnReading:
     """How values become a column.
 
     Attributes:
@@ -72,7 +72,7 @@ class Reading:
             raise ValueError(str(error)) from error
 
 
-def columns_of(kind: Kind) -> pa.Schema:
+def columns_of(kind: AvroType) -> pa.Schema:
     """The columns of a record.
 
     Raises:
@@ -91,7 +91,7 @@ def columns_of(kind: Kind) -> pa.Schema:
     return pa.schema(found)
 
 
-def readings_of(kind: Kind, columns: pa.Schema) -> dict[str, Reading]:
+def readings_of(kind: AvroType, columns: pa.Schema) -> dict[str, ColumnReading]:
     """How the columns are read from records that have them.
 
     Raises:
@@ -114,24 +114,24 @@ def readings_of(kind: Kind, columns: pa.Schema) -> dict[str, Reading]:
     return found
 
 
-def _hint(name: str, part: Kind) -> str:
+def _hint(name: str, part: AvroType) -> str:
     try:
         return f"in schema='..' write {name} {spark_type(_natural(part), name).upper()}, or leave it out"
     except (Misfit, BindError):
         return "leave the column out"
 
 
-def _one_of(kind: Kind) -> Kind:
+def _one_of(kind: AvroType) -> AvroType:
     """The type beside null, of a union with one."""
     if kind.name != "union":
         return kind
     others = [own for own in kind.parts if own.name != "null"]
     if len(others) > 1:
         raise Misfit(str(kind))
-    return others[0] if others else Kind("null")
+    return others[0] if others else AvroType("null")
 
 
-def _natural(kind: Kind) -> pa.DataType:  # noqa: PLR0911  # one for each kind
+def _natural(kind: AvroType) -> pa.DataType:  # noqa: PLR0911  # one for each kind
     """The column type that has all values of a type, and their meaning."""
     kind = _one_of(kind)
     if kind.logical == "decimal":
@@ -156,7 +156,7 @@ def _natural(kind: Kind) -> pa.DataType:  # noqa: PLR0911  # one for each kind
     return _WRITTEN[kind.name]
 
 
-def _union(kind: Kind, wanted: pa.DataType) -> Reading | None:
+def _union(kind: AvroType, wanted: pa.DataType) -> ColumnReading | None:
     """How a column is read from a union of several types: from those of them that fit."""
     others = [own for own in kind.parts if kind.name == "union" and own.name != "null"]
     if len(others) < 2:
@@ -170,12 +170,12 @@ def _union(kind: Kind, wanted: pa.DataType) -> Reading | None:
         is_alike = True
     if not fits or classes & left or not (is_alike or len(fits) == 1):
         raise Misfit(str(kind))
-    widest = Kind("double") if fits[-1].name == "float" and len(fits) > 1 else fits[-1]
+    widest = AvroType("double") if fits[-1].name == "float" and len(fits) > 1 else fits[-1]
     own = _reading(widest, wanted)
-    return Reading(own.written, own.convert, tuple(classes))
+    return ColumnReading(own.written, own.convert, tuple(classes))
 
 
-def _fits(kind: Kind, wanted: pa.DataType) -> bool:
+def _fits(kind: AvroType, wanted: pa.DataType) -> bool:
     try:
         _reading(kind, wanted)
     except Misfit:
@@ -183,15 +183,15 @@ def _fits(kind: Kind, wanted: pa.DataType) -> bool:
     return True
 
 
-def _reading(kind: Kind, wanted: pa.DataType) -> Reading:
+def _reading(kind: AvroType, wanted: pa.DataType) -> ColumnReading:
     kind = _one_of(kind)
     if kind.name == "null":
-        return Reading(pa.null(), lambda own: pa.nulls(len(own), wanted))
+        return ColumnReading(pa.null(), lambda own: pa.nulls(len(own), wanted))
     if kind.name == "record" and pa.types.is_struct(wanted):
         return _struct(kind, wanted)
     if kind.name == "array" and pa.types.is_list(wanted):
         part = _reading(kind.parts[0], wanted.value_type)
-        return Reading(
+        return ColumnReading(
             pa.list_(part.written), lambda own: listed(own, part.convert(own.flatten()), wanted)
         )
     if kind.name == "map" and pa.types.is_map(wanted) and wanted.key_type == pa.string():
@@ -199,10 +199,10 @@ def _reading(kind: Kind, wanted: pa.DataType) -> Reading:
     convert = _logical(kind, wanted) if kind.logical else _plain(kind.name, wanted)
     if convert is None:
         raise Misfit(str(kind))
-    return Reading(_WRITTEN[kind.name], convert)
+    return ColumnReading(_WRITTEN[kind.name], convert)
 
 
-def _struct(kind: Kind, wanted: pa.DataType) -> Reading:
+def _struct(kind: AvroType, wanted: pa.DataType) -> ColumnReading:
     fields = [wanted.field(n) for n in range(wanted.num_fields)]
     kinds = dict(zip(kind.fields, kind.parts, strict=True))
     parts = {own.name: _reading(kinds[own.name], own.type) for own in fields if own.name in kinds}
@@ -216,10 +216,10 @@ def _struct(kind: Kind, wanted: pa.DataType) -> Reading:
         ]
         return pa.StructArray.from_arrays(made, fields=fields, mask=array.is_null())
 
-    return Reading(pa.struct([(name, own.written) for name, own in parts.items()]), convert)
+    return ColumnReading(pa.struct([(name, own.written) for name, own in parts.items()]), convert)
 
 
-def _map(part: Reading, wanted: pa.DataType) -> Reading:
+def _map(part: ColumnReading, wanted: pa.DataType) -> ColumnReading:
     def convert(array: pa.Array) -> pa.Array:
         entries = array.cast(pa.list_(pa.struct([("key", pa.string()), ("value", part.written)])))
         keys, items = entries.flatten().flatten()
@@ -230,7 +230,7 @@ def _map(part: Reading, wanted: pa.DataType) -> Reading:
             lists.offsets, keys, pairs.field(1), type=wanted, mask=is_null
         )
 
-    return Reading(pa.map_(pa.string(), part.written), convert)
+    return ColumnReading(pa.map_(pa.string(), part.written), convert)
 
 
 def _plain(name: str, wanted: pa.DataType) -> Convert | None:
@@ -258,7 +258,7 @@ def _floats(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     return found
 
 
-def _logical(kind: Kind, wanted: pa.DataType) -> Convert | None:  # noqa: PLR0911
+def _logical(kind: AvroType, wanted: pa.DataType) -> Convert | None:  # noqa: PLR0911
     """How values with a meaning become a column with it; None where there is none."""
     logical, types = kind.logical, pa.types
     if logical == "decimal" and kind.precision <= _MOST_DIGITS_READ and types.is_decimal(wanted):
@@ -279,7 +279,7 @@ def _logical(kind: Kind, wanted: pa.DataType) -> Convert | None:  # noqa: PLR091
     return None
 
 
-def _decimals(array: pa.Array, kind: Kind) -> pa.Array:
+def _decimals(array: pa.Array, kind: AvroType) -> pa.Array:
     """Numbers of any length, as bytes with the first one first; a digit too many is refused."""
     exact = [
         None if own is None else Decimal(f"{int.from_bytes(own, signed=True)}e-{kind.scale}")

@@ -31,7 +31,7 @@ _UUID_BYTES = 16
 
 
 @dataclass(frozen=True)
-class Kind:
+class AvroType:
     """A type of Avro's.
 
     Attributes:
@@ -48,7 +48,7 @@ class Kind:
 
     name: str
     logical: str = ""
-    parts: tuple[Kind, ...] = ()
+    parts: tuple[AvroType, ...] = ()
     fields: tuple[str, ...] = ()
     precision: int = 0
     scale: int = 0
@@ -74,7 +74,7 @@ class Writer:
     """
 
     parsed: Any
-    kind: Kind
+    kind: AvroType
 
 
 def writer_of(schema: str, called: str = "avro_schema") -> Writer:
@@ -147,51 +147,51 @@ class _Resolver:
     """Makes types of a schema whose names are whole, and knows those that it has met."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Kind] = {}
+        self._known: dict[str, AvroType] = {}
         self._open: set[str] = set()
 
-    def kind(self, schema: Any) -> Kind:
+    def kind(self, schema: Any) -> AvroType:
         """The type of a schema."""
         if isinstance(schema, list):
             parts = tuple(self.kind(own) for own in schema)
             least = 1 + min((own.least_bytes for own in parts), default=0)
-            return _counted(Kind("union", parts=parts, least_bytes=least))
+            return _counted(AvroType("union", parts=parts, least_bytes=least))
         if isinstance(schema, str):
             if schema in _PRIMITIVE_BYTES:
-                return Kind(schema, least_bytes=_PRIMITIVE_BYTES[schema])
+                return AvroType(schema, least_bytes=_PRIMITIVE_BYTES[schema])
             if schema in self._open:
                 raise _refused(f"the type {schema!r} holds values of itself", "to any depth")
             return self._known[schema]
         name = schema["type"]
         if name not in _COMPLEX:
-            return _logical(schema, Kind(name, least_bytes=_PRIMITIVE_BYTES[name]))
+            return _logical(schema, AvroType(name, least_bytes=_PRIMITIVE_BYTES[name]))
         if name in {"array", "map"}:
             part = self.kind(schema["items" if name == "array" else "values"])
             if name == "array" and not part.least_bytes:
                 raise _refused(
                     f"items of the type {part} take no bytes", "so there may be any number"
                 )
-            return _counted(Kind(name, parts=(part,)))
+            return _counted(AvroType(name, parts=(part,)))
         self._open.add(schema["name"])
         made = self._named(schema, name)
         self._open.discard(schema["name"])
         self._known[schema["name"]] = made
         return made
 
-    def _named(self, schema: Mapping[str, Any], name: str) -> Kind:
+    def _named(self, schema: Mapping[str, Any], name: str) -> AvroType:
         if name == "enum":
-            return Kind("enum")
+            return AvroType("enum")
         if name == "fixed":
-            return _logical(schema, Kind("fixed", least_bytes=schema["size"]))
+            return _logical(schema, AvroType("fixed", least_bytes=schema["size"]))
         fields = tuple(own["name"] for own in schema["fields"])
         if len(set(fields)) < len(fields):
             raise ValueError(f"two fields of {schema['name']!r} have one name")
         parts = tuple(self.kind(own["type"]) for own in schema["fields"])
         least = sum(own.least_bytes for own in parts)
-        return _counted(Kind("record", parts=parts, fields=fields, least_bytes=least))
+        return _counted(AvroType("record", parts=parts, fields=fields, least_bytes=least))
 
 
-def _counted(kind: Kind) -> Kind:
+def _counted(kind: AvroType) -> AvroType:
     count = 1 + sum(own.count for own in kind.parts)
     depth = 1 + max((own.depth for own in kind.parts), default=0)
     if count > _MOST_TYPES:
@@ -201,18 +201,20 @@ def _counted(kind: Kind) -> Kind:
     return replace(kind, count=count, depth=depth)
 
 
-def _logical(schema: Mapping[str, Any], kind: Kind) -> Kind:
+def _logical(schema: Mapping[str, Any], kind: AvroType) -> AvroType:
     """The type with what its values mean; what Avro does not know of such a type is passed over."""
     logical = schema.get("logicalType", "")
     if logical == "decimal" and kind.name in {"bytes", "fixed"}:
         precision, scale = schema.get("precision"), schema.get("scale", 0)
         if isinstance(precision, int) and isinstance(scale, int) and 0 <= scale <= precision > 0:
             least = kind.least_bytes
-            return Kind(kind.name, "decimal", precision=precision, scale=scale, least_bytes=least)
+            return AvroType(
+                kind.name, "decimal", precision=precision, scale=scale, least_bytes=least
+            )
         return kind
     is_uuid = (kind.name, logical, kind.least_bytes) == ("fixed", "uuid", _UUID_BYTES)
     if is_uuid or (kind.name, logical) in _LOGICAL:
-        return Kind(kind.name, logical, least_bytes=kind.least_bytes)
+        return AvroType(kind.name, logical, least_bytes=kind.least_bytes)
     return kind
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import BindError, ResourceError
-from windrow.io.formats.avro_columns import Reading, columns_of, readings_of
+from windrow.io.formats.avro_columns import ColumnReading, columns_of, readings_of
 from windrow.io.formats.avro_schema import Writer, writer_of
 from windrow.io.formats.decoded import Decoded, one_batch, parse_around_bad
 from windrow.io.formats.schema_registry import SchemaRegistry
@@ -34,7 +34,7 @@ class _Known:
     """A schema that wrote values, and how columns are read from it; or why they are not."""
 
     writer: Writer | None = None
-    readings: Mapping[str, Reading] | None = None
+    readings: Mapping[str, ColumnReading] | None = None
     why_not: str = ""
 
 

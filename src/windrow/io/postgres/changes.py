@@ -40,7 +40,7 @@ def staged_columns(columns: pa.Schema) -> str:
 
 
 @dataclass(frozen=True)
-class Changes:
+class StagedChanges:
     """What applies staged rows to a table.
 
     Attributes:

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from windrow.errors import BindError, DataError, ResourceError, nearest
 from windrow.io.postgres import target as tables
-from windrow.io.postgres.changes import Changes, staged_columns
+from windrow.io.postgres.changes import StagedChanges, staged_columns
 from windrow.io.postgres.copy_text import copy_text
 from windrow.io.postgres.database import Database, driver, literal
 from windrow.io.protocol import NO_EPOCH, Answer, Json, Sink, Unavailable
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 EPOCHS = "windrow_epochs"
 """The table, beside that of the answer, in which the last epoch of each run stands."""
 
-_STAGE = "windrow_stage"
+_STAGING = "windrow_stage"
+"""How names of staging tables begin, in databases that have some already."""
 
 
 class PostgresSink(Sink):
@@ -91,24 +92,24 @@ class PostgresSink(Sink):
         rows = self._staged(pa.Table.from_batches(own)) if own else None
         if rows is None or not rows.num_rows:
             return None
-        stage = f"{self._stages}{epoch}_{uuid.uuid4().hex[:8]}"
+        staging = f"{self._staging_names}{epoch}_{uuid.uuid4().hex[:8]}"
         with self._database.transaction() as connection:
             # What is lost with the server is staged again, or its epoch computed anew.
             connection.execute("SET LOCAL synchronous_commit = off")
-            self._stage(connection, "UNLOGGED TABLE", self._target.beside(stage), rows)
-        self._held = {stage: rows} if self._is_whole else {}
-        return {"stage": stage, "rows": rows.num_rows}
+            self._copy_to_staging(connection, "UNLOGGED TABLE", self._target.beside(staging), rows)
+        self._held = {staging: rows} if self._is_whole else {}
+        return {"stage": staging, "rows": rows.num_rows}
 
     def commit(self, epoch: int, written: Sequence[Json]) -> None:
         """Applies what was staged, with the number of the epoch, in one transaction."""
         parts = [own for own in written if own is not None]
         with self._database.transaction() as connection:
             if self._is_committed(connection, epoch):
-                self._drop_stages(connection, epoch)
+                self._drop_stagings(connection, epoch)
                 return
             if parts:
                 staged = self._found(connection, parts)
-                changes = Changes(
+                changes = StagedChanges(
                     connection,
                     self._target,
                     self._columns,
@@ -123,7 +124,7 @@ class PostgresSink(Sink):
             connection.execute(
                 f"UPDATE {self._epochs} SET epoch = {epoch}, at = now() WHERE {self._own}"
             )
-            self._drop_stages(connection, epoch)
+            self._drop_stagings(connection, epoch)
         self._held = {}
 
     def close(self) -> None:
@@ -133,7 +134,7 @@ class PostgresSink(Sink):
             # All that counts is committed. What stays where the server is away disturbs nobody.
             with suppress(Unavailable), self._database.transaction() as connection:
                 connection.execute(f"DELETE FROM {self._epochs} WHERE {self._own}")
-                self._drop_stages(connection, None)
+                self._drop_stagings(connection, None)
         self._database.close()
 
     @property
@@ -145,10 +146,10 @@ class PostgresSink(Sink):
         return f"run = {literal(self._run)} AND target = {literal(self._target.table)}"
 
     @property
-    def _stages(self) -> str:
+    def _staging_names(self) -> str:
         """How the names of this run's staging tables begin."""
         told = f"{self._run}\n{self._target}".encode()
-        return f"{_STAGE}_{hashlib.blake2b(told, digest_size=8).hexdigest()}_"
+        return f"{_STAGING}_{hashlib.blake2b(told, digest_size=8).hexdigest()}_"
 
     def _keys(self, answer: Answer) -> tuple[str, ...]:
         if self._asked_keys is None:
@@ -184,7 +185,7 @@ class PostgresSink(Sink):
             else:
                 self._types = tables.check(connection, self._target, number, columns, keys)
                 self._check_keeper(connection)
-            self._drop_stages(connection, None)
+            self._drop_stagings(connection, None)
             connection.execute(
                 f"INSERT INTO {self._epochs} VALUES ({literal(self._run)},"
                 f" {literal(self._target.table)}, {NO_EPOCH}) ON CONFLICT DO NOTHING"
@@ -236,11 +237,11 @@ class PostgresSink(Sink):
             return net_rows(rows, self._columns, self._key_columns)
         return appended_rows(rows, self._columns)
 
-    def _stage(
-        self, connection: psycopg.Connection[Any], kind: str, stage: str, rows: pa.RecordBatch
+    def _copy_to_staging(
+        self, connection: psycopg.Connection[Any], kind: str, staging: str, rows: pa.RecordBatch
     ) -> None:
-        connection.execute(f"CREATE {kind} {stage} ({staged_columns(self._columns)})")
-        with connection.cursor().copy(f"COPY {stage} FROM STDIN") as copy:
+        connection.execute(f"CREATE {kind} {staging} ({staged_columns(self._columns)})")
+        with connection.cursor().copy(f"COPY {staging} FROM STDIN") as copy:
             for block in copy_text(rows):
                 copy.write(block)
 
@@ -248,27 +249,27 @@ class PostgresSink(Sink):
         """The staging tables, with all that was staged in them."""
         found = []
         for number, part in enumerate(parts):
-            stage = self._target.beside(part["stage"])
-            row = connection.execute("SELECT to_regclass(%s)", (stage,)).fetchone()
+            staging = self._target.beside(part["stage"])
+            row = connection.execute("SELECT to_regclass(%s)", (staging,)).fetchone()
             rows = 0
             if row is not None and row[0] is not None:
-                counted = connection.execute(f"SELECT count(*) FROM {stage}").fetchall()
+                counted = connection.execute(f"SELECT count(*) FROM {staging}").fetchall()
                 rows = counted[0][0]
             if rows != part["rows"]:
                 if part["stage"] not in self._held:
                     raise ResourceError(
                         "staged-rows-lost",
-                        f"rows of an epoch that were staged in {stage} are gone",
+                        f"rows of an epoch that were staged in {staging} are gone",
                         reason="the server has crashed in between, or somebody has dropped them",
                         hint="start the run again: it goes on from the epoch before",
                     )
-                stage = f"pg_temp.windrow_again_{number}"
-                connection.execute(f"DROP TABLE IF EXISTS {stage}")
-                self._stage(connection, "TABLE", stage, self._held[part["stage"]])
-            found.append(stage)
+                staging = f"pg_temp.windrow_again_{number}"
+                connection.execute(f"DROP TABLE IF EXISTS {staging}")
+                self._copy_to_staging(connection, "TABLE", staging, self._held[part["stage"]])
+            found.append(staging)
         return found
 
-    def _append(self, changes: Changes, staged: list[str]) -> None:
+    def _append(self, changes: StagedChanges, staged: list[str]) -> None:
         psycopg = driver()
         try:
             changes.append(staged)
@@ -282,9 +283,9 @@ class PostgresSink(Sink):
                 hint="name more columns in keys=[..], or leave it out",
             ) from error
 
-    def _drop_stages(self, connection: psycopg.Connection[Any], epoch: int | None) -> None:
+    def _drop_stagings(self, connection: psycopg.Connection[Any], epoch: int | None) -> None:
         """Drops what was staged up to an epoch; None: all of this run."""
-        begin = self._stages
+        begin = self._staging_names
         names = connection.execute(
             "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
             " WHERE n.nspname = %s AND c.relname LIKE %s AND c.relkind = 'r'",

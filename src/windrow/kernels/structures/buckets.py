@@ -36,7 +36,7 @@ from windrow.kernels.structures.store import (
     MOVED,
     NONE,
     TOUCHED,
-    Numbers,
+    Int64s,
     Store,
     queue_place,
 )
@@ -171,7 +171,7 @@ def read_free(store: Store, key: int) -> None:
 
 
 @lean_kernel
-def read_buckets(store: Store, keys: Numbers, start: int) -> None:
+def read_buckets(store: Store, keys: Int64s, start: int) -> None:
     """Asks for what the probes from a key on are going to look at, to wait for memory once for all."""
     stop = min(start + AHEAD, len(keys))
     for n in range(start, stop):

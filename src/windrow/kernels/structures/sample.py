@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, Found, Progress
+from windrow.kernels.bew_period import AT, FILLED, LOOKUPS, PROBE, TOUCHED, FoundMatches, Progress
 from windrow.kernels.jit import kernel, lean_kernel
 from windrow.kernels.structures.buckets import AHEAD, is_far, read_buckets
-from windrow.kernels.structures.store import FIRST, HELD, KEY, NONE, Numbers, Store
+from windrow.kernels.structures.store import FIRST, HELD, KEY, NONE, Int64s, Store
 from windrow.kernels.structures.store import TOUCHED as TOUCHED_BY_STORE
 from windrow.kernels.structures.window import entry_at, expire, first, following
 
@@ -36,24 +36,24 @@ class Entries(NamedTuple):
     """
 
     first: int
-    times: Numbers
-    places: Numbers
+    times: Int64s
+    places: Int64s
 
 
-class Asked(NamedTuple):
+class ProbeRanges(NamedTuple):
     """What each probe asks for: a range of keys and a period, all ends included."""
 
-    low_keys: Numbers
-    high_keys: Numbers
-    low: Numbers
-    high: Numbers
+    low_keys: Int64s
+    high_keys: Int64s
+    low: Int64s
+    high: Int64s
 
 
 @kernel
 def still_there(
-    times: Numbers,
+    times: Int64s,
     draws: NDArray[np.float64],
-    now_times: Numbers,
+    now_times: Int64s,
     now_draws: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
     """Which entries are still in a window, of which some have gone and some have come at the end.
@@ -79,16 +79,16 @@ def expire_some(store: Store, count: int) -> None:
         expire(store)
 
 
-def keys_held(store: Store) -> Numbers:
+def keys_held(store: Store) -> Int64s:
     """The keys of all entries, the oldest first."""
     places = store.numbers[FIRST] + np.arange(store.numbers[HELD])
-    keys: Numbers = store.queue[places % len(store.queue), KEY]
+    keys: Int64s = store.queue[places % len(store.queue), KEY]
     return keys
 
 
 @lean_kernel
 def probe_sample(
-    store: Store, entries: Entries, asked: Asked, found: Found, progress: Progress
+    store: Store, entries: Entries, asked: ProbeRanges, found: FoundMatches, progress: Progress
 ) -> None:
     """Adds to `found` every entry that a probe asks for and that is not gone.
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.jit import lean_kernel, lean_kernel_part
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 BUFFER, HASH, BPLUS_TREE, T_TREE = range(4)
 
@@ -68,10 +68,10 @@ class Store(NamedTuple):
         nodes: a line per node or block.
     """
 
-    numbers: Numbers
-    queue: Numbers
-    slots: Numbers
-    nodes: Numbers
+    numbers: Int64s
+    queue: Int64s
+    slots: Int64s
+    nodes: Int64s
 
 
 def nbytes(store: Store) -> int:

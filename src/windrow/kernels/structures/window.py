@@ -76,7 +76,7 @@ from windrow.kernels.structures.store import (
     SIZE,
     T_TREE,
     TOUCHED,
-    Numbers,
+    Int64s,
     Store,
     dequeue,
     enqueue,
@@ -250,7 +250,7 @@ def grown(store: Store) -> Store:
     return store
 
 
-def with_newest(store: Store, keys: Numbers, entry: int) -> Store:
+def with_newest(store: Store, keys: Int64s, entry: int) -> Store:
     """The structure with keys added, whose entries are numbered from one on."""
     done = _insert_some(store, keys, entry, 0)
     while done < len(keys):
@@ -260,7 +260,7 @@ def with_newest(store: Store, keys: Numbers, entry: int) -> Store:
 
 
 @lean_kernel
-def _insert_some(store: Store, keys: Numbers, entry: int, start: int) -> int:
+def _insert_some(store: Store, keys: Int64s, entry: int, start: int) -> int:
     """Inserts keys while there is room; gives how many are in."""
     for n in range(start, len(keys)):
         if not has_room(store):
@@ -273,7 +273,7 @@ def _more(nodes: int) -> int:
     return nodes + nodes // 2 + _LEAST_NODES
 
 
-def _with_buckets(old: Store, queue: Numbers | None = None) -> Store:
+def _with_buckets(old: Store, queue: Int64s | None = None) -> Store:
     """The hash with as many buckets as its queue has room for, that of now or a longer one."""
     numbers, queue_of_new = old.numbers.copy(), old.queue if queue is None else queue
     new = Store(numbers, queue_of_new, old.slots[:0], old.nodes[:0])
@@ -316,7 +316,7 @@ def _with_nodes(store: Store, count: int) -> Store:
 WORK = slice(COMPARED, MOVED + 1)
 
 
-def filled_store(kind: int, size: int, keys: Numbers) -> Store:
+def filled_store(kind: int, size: int, keys: Int64s) -> Store:
     """A structure that holds entries 0, 1, 2 and so on, with some keys; its work counted as none.
 
     There is room for one more, so that it can slide.
@@ -326,7 +326,7 @@ def filled_store(kind: int, size: int, keys: Numbers) -> Store:
     return store
 
 
-def update_only(store: Store, keys: Numbers) -> Store:
+def update_only(store: Store, keys: Int64s) -> Store:
     """Inserts keys one by one, the oldest going each time; entries count on from those held."""
     done = _slide(store, keys, 0)
     while done < len(keys):
@@ -336,7 +336,7 @@ def update_only(store: Store, keys: Numbers) -> Store:
 
 
 @lean_kernel
-def search_only(store: Store, lows: Numbers, highs: Numbers) -> int:
+def search_only(store: Store, lows: Int64s, highs: Int64s) -> int:
     """Probes by ranges one after the other; gives how many entries they found."""
     found, total = 0, 0
     for n in range(len(lows)):
@@ -357,7 +357,7 @@ def work_of(store: Store) -> tuple[int, int, int]:
 
 
 @lean_kernel
-def _slide(store: Store, keys: Numbers, start: int) -> int:
+def _slide(store: Store, keys: Int64s, start: int) -> int:
     for n in range(start, len(keys)):
         if not has_room(store):
             return n

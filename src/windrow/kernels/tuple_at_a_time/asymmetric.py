@@ -60,14 +60,14 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     UPDATES,
     WINDOW_TESTS,
-    Arrivals,
     Buffers,
-    Conditions,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Record,
     Tape,
     Trace,
+    TupleConditions,
+    Tuples,
     note,
     same_keys,
 )
@@ -80,7 +80,7 @@ Structure = tuple[str, int]
 """The name of a window structure, and its bucket or node size."""
 
 
-class KeyWords(NamedTuple):
+class KeyPlaces(NamedTuple):
     """Which words of a tuple are its key, and the least and greatest key that it asks for.
 
     NONE for all three: there is no key.
@@ -91,7 +91,7 @@ class KeyWords(NamedTuple):
     high: int
 
 
-NO_KEY = KeyWords(NONE, NONE, NONE)
+NO_KEY = KeyPlaces(NONE, NONE, NONE)
 
 
 class Windows(NamedTuple):
@@ -107,9 +107,9 @@ class Windows(NamedTuple):
 
     first: Store
     second: Store
-    words: Numbers
-    offset: Numbers
-    asked: Numbers
+    words: Int64s
+    offset: Int64s
+    asked: Int64s
 
 
 Buffered = tuple[Buffers, Windows]
@@ -128,9 +128,9 @@ class Asymmetric(LoopMachine):
 
     def __init__(
         self,
-        conditions: Conditions,
-        first: Numbers,
-        words: KeyWords,
+        conditions: TupleConditions,
+        first: Int64s,
+        words: KeyPlaces,
         structures: tuple[Structure, Structure],
         trace: Trace | None = None,
     ) -> None:
@@ -145,7 +145,7 @@ class Asymmetric(LoopMachine):
         """Bytes of the structures."""
         return sum(map(nbytes, self._stores))
 
-    def adopt(self, tape: Tape, turns: Numbers) -> None:
+    def adopt(self, tape: Tape, turns: Int64s) -> None:
         """Takes tuples whose combinations were all given before."""
         start = self.buffers.next.copy()
         super().adopt(tape, turns)
@@ -160,7 +160,7 @@ class Asymmetric(LoopMachine):
             stores.append(with_newest(store, writable(words).view(np.int64), at - offset))
         self._windows = self._windows._replace(first=stores[0], second=stores[1])
 
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether all arrivals are through."""
         while True:
             stopped = asymmetric(
@@ -172,7 +172,7 @@ class Asymmetric(LoopMachine):
                 return stopped == THROUGH
             self._make_room()
 
-    def trim(self, tape: Tape, coming: Numbers) -> None:
+    def trim(self, tape: Tape, coming: Int64s) -> None:
         """Drops the oldest of both windows that nothing to come can meet."""
         for stream in range(2):
             store, record = self._stores[stream], (self.work, self.trace)
@@ -206,11 +206,11 @@ class Asymmetric(LoopMachine):
 @lean_kernel
 def asymmetric(
     tape: Tape,
-    conditions: Conditions,
-    arrivals: Arrivals,
+    conditions: TupleConditions,
+    arrivals: Tuples,
     buffered: Buffered,
     stack: Stack,
-    found: Found,
+    found: FoundCombinations,
     record: Record,
 ) -> int:
     """Joins arrivals until all are through, or room is wanted; says which.
@@ -248,7 +248,7 @@ def asymmetric(
 
 
 @lean_kernel
-def _read_ahead(tape: Tape, arrivals: Arrivals, buffers: Buffers, windows: Windows) -> None:
+def _read_ahead(tape: Tape, arrivals: Tuples, buffers: Buffers, windows: Windows) -> None:
     """Asks for what the next arrivals are going to look at, to wait for memory once for all of them."""
     turns, taken = arrivals.turns, arrivals.taken[0]
     for is_second_pass in (False, True):
@@ -275,8 +275,8 @@ def _read_ahead(tape: Tape, arrivals: Arrivals, buffers: Buffers, windows: Windo
 @lean_kernel_part
 def drop_old(
     tape: Tape,
-    reach: Numbers,
-    coming: Numbers,
+    reach: Int64s,
+    coming: Int64s,
     buffers: Buffers,
     store: Store,
     stream: int,
@@ -298,7 +298,7 @@ def drop_old(
 @lean_kernel_part
 def _begin_probe(
     tape: Tape,
-    upper: Numbers,
+    upper: Int64s,
     windows: Windows,
     probed: Store,
     stack: Stack,
@@ -324,11 +324,11 @@ def _begin_probe(
 @lean_kernel_part
 def _meet(
     tape: Tape,
-    conditions: Conditions,
-    arrivals: Arrivals,
+    conditions: TupleConditions,
+    arrivals: Tuples,
     windows: Windows,
     stack: Stack,
-    found: Found,
+    found: FoundCombinations,
     record: Record,
 ) -> bool:
     """Goes on through what the probe finds; whether it came to the end."""

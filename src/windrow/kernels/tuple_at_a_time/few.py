@@ -77,10 +77,10 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TIME_TESTS,
     TOUCH,
     TOUCHED,
-    Conditions,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Tape,
+    TupleConditions,
     note,
 )
 
@@ -93,11 +93,11 @@ class Cursors(NamedTuple):
         high: the position after the last.
     """
 
-    low: Numbers
-    high: Numbers
+    low: Int64s
+    high: Int64s
 
 
-def with_own_window(conditions: Conditions) -> Conditions:
+def with_own_window(conditions: TupleConditions) -> TupleConditions:
     """The conditions with a bound on tuples of one stream among each other.
 
     As published one period holds for all streams, that of the oldest tuple too. Where windows
@@ -106,10 +106,10 @@ def with_own_window(conditions: Conditions) -> Conditions:
     upper = conditions.upper.copy()
     windows = upper[~np.eye(len(upper), dtype=np.bool_)]
     np.fill_diagonal(upper, windows[0] if np.all(windows == windows[0]) else MOST)
-    return Conditions(upper, conditions.keyed)
+    return TupleConditions(upper, conditions.keyed)
 
 
-def cursors_from(positions: Numbers) -> Cursors:
+def cursors_from(positions: Int64s) -> Cursors:
     """Cursors at the beginning of each stream."""
     lines = np.tile(positions, (len(positions), 1))
     return Cursors(lines, lines.copy())
@@ -118,11 +118,11 @@ def cursors_from(positions: Numbers) -> Cursors:
 @kernel
 def few(
     tape: Tape,
-    conditions: Conditions,
+    conditions: TupleConditions,
     sweep: Sweep,
     cursors: Cursors,
     mode_2: Mode2,
-    found: Found,
+    found: FoundCombinations,
     record: Record,
 ) -> bool:
     """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
@@ -151,7 +151,7 @@ def few(
 @kernel_part
 def _find_start(
     tape: Tape,
-    conditions: Conditions,
+    conditions: TupleConditions,
     sweep: Sweep,
     mode_2: Mode2,
     record: Record,
@@ -190,7 +190,7 @@ def _find_start(
 
 
 @kernel_part
-def _period(tape: Tape, conditions: Conditions, sweep: Sweep, stream: int) -> tuple[int, int]:
+def _period(tape: Tape, conditions: TupleConditions, sweep: Sweep, stream: int) -> tuple[int, int]:
     """Where a stream's tuple is within the windows of all in the chain."""
     streams = len(sweep.head)
     low, high = LEAST, MOST
@@ -203,7 +203,7 @@ def _period(tape: Tape, conditions: Conditions, sweep: Sweep, stream: int) -> tu
 
 
 @kernel
-def _doom(tape: Tape, conditions: Conditions, sweep: Sweep, stream: int) -> None:
+def _doom(tape: Tape, conditions: TupleConditions, sweep: Sweep, stream: int) -> None:
     """Marks the tuples of the chain that are too old for a stream's oldest: they go next turn.
 
     With one window for all they will be left of the period then. Where windows differ a third
@@ -221,7 +221,7 @@ def _doom(tape: Tape, conditions: Conditions, sweep: Sweep, stream: int) -> None
 @kernel
 def _drop_unreachable(
     tape: Tape,
-    conditions: Conditions,
+    conditions: TupleConditions,
     sweep: Sweep,
     mode_2: Mode2,
     missing: int,
@@ -241,7 +241,7 @@ def _drop_unreachable(
 
 
 @kernel_part
-def _next_in_time(tape: Tape, sweep: Sweep, work: Numbers) -> int:
+def _next_in_time(tape: Tape, sweep: Sweep, work: Int64s) -> int:
     """The stream with the earliest tuple not admitted; NONE where an earlier one may yet arrive."""
     earliest = NONE
     time = MOST
@@ -261,7 +261,7 @@ def _next_in_time(tape: Tape, sweep: Sweep, work: Numbers) -> int:
 @kernel_part
 def _drop_past(
     tape: Tape,
-    conditions: Conditions,
+    conditions: TupleConditions,
     sweep: Sweep,
     mode_2: Mode2,
     record: Record,
@@ -295,12 +295,12 @@ def _drop_past(
 @kernel_part
 def _find_ranges(
     tape: Tape,
-    conditions: Conditions,
+    conditions: TupleConditions,
     sweep: Sweep,
     cursors: Cursors,
     mode_2: Mode2,
     stream: int,
-    work: Numbers,
+    work: Int64s,
 ) -> bool:
     """Sets what the loops of the tuple just admitted go through; whether there is anything."""
     low, high = mode_2.low[0], mode_2.high[0]
@@ -320,7 +320,7 @@ def _find_ranges(
 
 
 @kernel
-def _is_beyond(tape: Tape, sweep: Sweep, work: Numbers) -> bool:
+def _is_beyond(tape: Tape, sweep: Sweep, work: Int64s) -> bool:
     """Whether a buffered tuple lies beyond its period; if not, none will until one is admitted."""
     for stream in range(len(sweep.head)):
         if sweep.head[stream] == sweep.taken[stream]:
@@ -335,12 +335,12 @@ def _is_beyond(tape: Tape, sweep: Sweep, work: Numbers) -> bool:
 @kernel
 def _move_cursors(
     tape: Tape,
-    conditions: Conditions,
+    conditions: TupleConditions,
     sweep: Sweep,
     cursors: Cursors,
     stream: int,
     other: int,
-    work: Numbers,
+    work: Int64s,
 ) -> None:
     """Moves a stream's cursors in another's buffer on to what its last tuple can meet."""
     time = tape.times[sweep.taken[stream] - 1]
@@ -362,7 +362,7 @@ def _move_cursors(
 
 @kernel
 def _fit(
-    tape: Tape, conditions: Conditions, low: Numbers, high: Numbers, stream: int, work: Numbers
+    tape: Tape, conditions: TupleConditions, low: Int64s, high: Int64s, stream: int, work: Int64s
 ) -> bool:
     """Whether any two tuples of the other streams' ranges are within their window."""
     for older in range(len(low)):
@@ -388,7 +388,7 @@ def begin_loops(mode_2: Mode2, start: int, at: int) -> None:
 
 @kernel
 def loop_on(
-    tape: Tape, conditions: Conditions, mode_2: Mode2, found: Found, record: Record
+    tape: Tape, conditions: TupleConditions, mode_2: Mode2, found: FoundCombinations, record: Record
 ) -> bool:
     """Goes through the loops; whether they came to an end before the room did.
 
@@ -451,7 +451,9 @@ def loop_on(
 
 
 @kernel
-def _narrow(tape: Tape, conditions: Conditions, mode_2: Mode2, depth: int, work: Numbers) -> bool:
+def _narrow(
+    tape: Tape, conditions: TupleConditions, mode_2: Mode2, depth: int, work: Int64s
+) -> bool:
     """Cuts the ranges of the streams to come to what the tuple just chosen can meet.
 
     False if nothing is left of one of them.
@@ -474,7 +476,7 @@ def _narrow(tape: Tape, conditions: Conditions, mode_2: Mode2, depth: int, work:
 
 
 @kernel
-def _first_from(times: Numbers, low: int, high: int, time: int, work: Numbers) -> int:
+def _first_from(times: Int64s, low: int, high: int, time: int, work: Int64s) -> int:
     """The first position of a range whose time is at or after a time, by binary search."""
     while low < high:
         middle = (low + high) // 2

@@ -58,7 +58,7 @@ from windrow.kernels.tuple_at_a_time.tape import (
     TOUCH,
     TOUCHED,
     WINDOW_TESTS,
-    Numbers,
+    Int64s,
     Trace,
 )
 
@@ -72,7 +72,7 @@ class Hand(NamedTuple):
     """
 
     probed: NDArray[np.bool_]
-    at: Numbers
+    at: Int64s
 
 
 def hand_over(buckets: int) -> Hand:
@@ -93,8 +93,8 @@ class NlwLoops:
         level: Level,
         flow: Flow,
         out: Entries,
-        progress: Numbers,
-        work: Numbers,
+        progress: Int64s,
+        work: Int64s,
         trace: Trace,
     ) -> None:
         """Joins the tuples of a block, until it is through or no room is left."""
@@ -120,8 +120,8 @@ def join_level(
     hand: Hand,
     flow: Flow,
     out: Entries,
-    progress: Numbers,
-    work: Numbers,
+    progress: Int64s,
+    work: Int64s,
     trace: Trace,
 ) -> None:
     """Joins as `pipeline.LevelLoops` says; `hand` is where the update routine stands."""
@@ -156,8 +156,8 @@ def _probe(
     hand: Hand,
     flow: Flow,
     out: Entries,
-    progress: Numbers,
-    work: Numbers,
+    progress: Int64s,
+    work: Int64s,
     trace: Trace,
 ) -> bool:
     """Goes on through one list of the other side; whether it came to the end."""

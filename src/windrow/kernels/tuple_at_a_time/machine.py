@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from windrow.kernels.tuple_at_a_time.tape import (
     Buffers,
-    Conditions,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Tape,
     Trace,
+    TupleConditions,
     drop_heads,
     next_arrivals,
     no_arrivals,
@@ -29,7 +29,7 @@ from windrow.kernels.tuple_at_a_time.tape import (
 
 Item = TypeVar("Item", bound=np.generic)
 
-PartialTest = Callable[[Sequence[int], Numbers], Numbers]
+PartialTest = Callable[[Sequence[int], Int64s], Int64s]
 """Given inputs, the last one new, and positions of theirs: the combinations to go on with."""
 
 
@@ -43,12 +43,12 @@ class Machine(Protocol):
         work: what was done since the beginning, as `tape.py` lists it.
     """
 
-    work: Numbers
+    work: Int64s
 
-    def adopt(self, tape: Tape, turns: Numbers) -> None:
+    def adopt(self, tape: Tape, turns: Int64s) -> None:
         """Takes tuples as they arrived, in time order, whose combinations were all given before."""
 
-    def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:
+    def begin(self, tape: Tape, turns: Int64s, coming: Int64s | None = None) -> None:
         """Hands over the next arrivals, the ones before being through.
 
         Args:
@@ -58,17 +58,17 @@ class Machine(Protocol):
                 None: each delivers in time order, and its newest tuple says.
         """
 
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether all arrivals are through."""
 
-    def heads(self) -> Numbers:
+    def heads(self) -> Int64s:
         """Per stream, the first position that is still needed."""
 
     def moved(self, move: Move) -> None:
         """Takes note that the tuples have new positions."""
 
 
-def blocks(machine: Machine, tape: Tape, found: Found) -> Iterator[Numbers]:
+def blocks(machine: Machine, tape: Tape, found: FoundCombinations) -> Iterator[Int64s]:
     """The combinations of the arrivals just handed over; a block is overwritten by the next."""
     is_through = False
     while not is_through:
@@ -84,7 +84,7 @@ class ArrivalMachine(Machine, Protocol):
     def nbytes(self) -> int:
         """Bytes of what is kept beside the tape."""
 
-    def trim(self, tape: Tape, coming: Numbers) -> None:
+    def trim(self, tape: Tape, coming: Int64s) -> None:
         """Drops what lies in front of the buffers and nothing to come can meet.
 
         Asked for when tuples are about to be moved, so that the room they take stays bounded. A
@@ -115,9 +115,9 @@ class Move:
         size: the positions there are now.
     """
 
-    start: Numbers
-    stop: Numbers
-    shift: Numbers
+    start: Int64s
+    stop: Int64s
+    shift: Int64s
     size: int
 
     def entries(self, before: NDArray[Item], empty: int) -> NDArray[Item]:
@@ -142,17 +142,17 @@ class Stack(NamedTuple):
         horizon: per level, the least time that may still be needed in its stream.
     """
 
-    level: Numbers
-    order: Numbers
-    streams: Numbers
-    chosen: Numbers
-    cursor: Numbers
-    low: Numbers
-    high: Numbers
-    horizon: Numbers
+    level: Int64s
+    order: Int64s
+    streams: Int64s
+    chosen: Int64s
+    cursor: Int64s
+    low: Int64s
+    high: Int64s
+    horizon: Int64s
 
 
-def stack_for(order: Numbers) -> Stack:
+def stack_for(order: Int64s) -> Stack:
     """A stack at rest."""
     levels = [np.zeros(len(order), np.int64) for _ in range(6)]
     return Stack(np.zeros(1, np.int64), order, *levels)
@@ -171,7 +171,7 @@ class LoopMachine:
     """
 
     def __init__(
-        self, conditions: Conditions, first: Numbers, order: Numbers, trace: Trace | None = None
+        self, conditions: TupleConditions, first: Int64s, order: Int64s, trace: Trace | None = None
     ) -> None:
         self.conditions = conditions
         self.reach = conditions.upper
@@ -186,19 +186,19 @@ class LoopMachine:
         """Bytes of what is kept beside the tape."""
         return 0
 
-    def adopt(self, tape: Tape, turns: Numbers) -> None:  # noqa: ARG002
+    def adopt(self, tape: Tape, turns: Int64s) -> None:  # noqa: ARG002
         """Takes tuples whose combinations were all given before."""
         self.buffers.next[:] += np.bincount(turns, minlength=len(self.buffers.next))
 
-    def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:  # noqa: ARG002
+    def begin(self, tape: Tape, turns: Int64s, coming: Int64s | None = None) -> None:  # noqa: ARG002
         """Hands over the next arrivals."""
         self.arrivals = next_arrivals(self.arrivals, turns, coming)
 
-    def trim(self, tape: Tape, coming: Numbers) -> None:
+    def trim(self, tape: Tape, coming: Int64s) -> None:
         """Drops what lies in front of the buffers and nothing to come can meet."""
         drop_heads(tape, self.reach, coming, self.buffers, (self.work, self.trace))
 
-    def heads(self) -> Numbers:
+    def heads(self) -> Int64s:
         """Per stream, the first position that is still needed."""
         return self.buffers.head
 

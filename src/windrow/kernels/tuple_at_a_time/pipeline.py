@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
 from windrow.kernels.jit import kernel, kernel_part
-from windrow.kernels.tuple_at_a_time.tape import ADMIT, DROP, FOUND, OUTPUT, Numbers, Trace, note
+from windrow.kernels.tuple_at_a_time.tape import ADMIT, DROP, FOUND, OUTPUT, Int64s, Trace, note
 
 NONE = -1
 
@@ -55,13 +55,13 @@ class Entries(NamedTuple):
         words: one word per key class; unused where none of the streams has it.
     """
 
-    numbers: Numbers
-    places: Numbers
-    times: Numbers
+    numbers: Int64s
+    places: Int64s
+    times: Int64s
     words: Words
 
 
-class Store(NamedTuple):
+class LevelStore(NamedTuple):
     """The buffer of one side of a level.
 
     Attributes:
@@ -76,15 +76,15 @@ class Store(NamedTuple):
         free: the first free slot, the last, and how many slots are taken.
     """
 
-    places: Numbers
-    times: Numbers
+    places: Int64s
+    times: Int64s
     words: Words
-    low: Numbers
-    high: Numbers
-    links: Numbers
-    heads: Numbers
-    tails: Numbers
-    free: Numbers
+    low: Int64s
+    high: Int64s
+    links: Int64s
+    heads: Int64s
+    tails: Int64s
+    free: Int64s
 
 
 FIRST_FREE, LAST_FREE, HELD = range(3)
@@ -105,11 +105,11 @@ class Level(NamedTuple):
         is_last: whether what comes out is a result.
     """
 
-    left: Store
-    right: Store
-    streams: Numbers
-    reach_back: Numbers
-    reach_on: Numbers
+    left: LevelStore
+    right: LevelStore
+    streams: Int64s
+    reach_back: Int64s
+    reach_on: Int64s
     bounding: int
     shared: NDArray[np.bool_]
     from_left: NDArray[np.bool_]
@@ -132,8 +132,8 @@ class Flow(NamedTuple):
     left: Entries
     right: Entries
     until: int
-    newest: Numbers
-    arrivals: Numbers
+    newest: Int64s
+    arrivals: Int64s
     first: int
     stores_only: bool
 
@@ -170,8 +170,8 @@ class LevelLoops(Protocol):
         level: Level,
         flow: Flow,
         out: Entries,
-        progress: Numbers,
-        work: Numbers,
+        progress: Int64s,
+        work: Int64s,
         trace: Trace,
     ) -> None:
         """Joins the tuples of a block, until it is through or no room is left.
@@ -190,7 +190,7 @@ class LevelLoops(Protocol):
 
 
 @kernel_part
-def append(links: Numbers, heads: Numbers, tails: Numbers, bucket: int, slot: int) -> None:
+def append(links: Int64s, heads: Int64s, tails: Int64s, bucket: int, slot: int) -> None:
     """Adds a slot to the end of a list."""
     links[slot] = NONE
     if heads[bucket] == NONE:
@@ -202,7 +202,7 @@ def append(links: Numbers, heads: Numbers, tails: Numbers, bucket: int, slot: in
 
 @kernel_part
 def remove(
-    links: Numbers, heads: Numbers, tails: Numbers, free: Numbers, bucket: int, before: int, slot: int
+    links: Int64s, heads: Int64s, tails: Int64s, free: Int64s, bucket: int, before: int, slot: int
 ) -> None:  # fmt: skip
     """Takes a tuple out of its list; `before` is the one in front of it, or NONE."""
     if before == NONE:
@@ -232,7 +232,7 @@ def bucket_of(words: Words, n: int, shared: NDArray[np.bool_], buckets: int) -> 
 
 
 @kernel
-def in_list_order(store: Store) -> Numbers:
+def in_list_order(store: LevelStore) -> Int64s:
     """The slots that are taken, list after list."""
     slots = np.empty(store.free[HELD], np.int64)
     filled = 0
@@ -246,7 +246,7 @@ def in_list_order(store: Store) -> Numbers:
 
 
 @kernel
-def relink(store: Store, shared: NDArray[np.bool_], held: int) -> None:
+def relink(store: LevelStore, shared: NDArray[np.bool_], held: int) -> None:
     """Links the first `held` slots into lists, in their order, and the others as free ones."""
     for bucket in range(len(store.heads)):
         store.heads[bucket] = store.tails[bucket] = NONE
@@ -262,7 +262,7 @@ def relink(store: Store, shared: NDArray[np.bool_], held: int) -> None:
 
 
 @kernel_part
-def next_side(left: Numbers, right: Numbers, until: int, progress: Numbers) -> int:
+def next_side(left: Int64s, right: Int64s, until: int, progress: Int64s) -> int:
     """Which side's tuple comes next, by its number; NONE when this block is through."""
     has_left = progress[NEXT_LEFT] < len(left)
     has_right = progress[NEXT_RIGHT] < len(right) and right[progress[NEXT_RIGHT]] < until
@@ -277,7 +277,7 @@ def next_side(left: Numbers, right: Numbers, until: int, progress: Numbers) -> i
 
 @kernel_part
 def update_vector(
-    newest: Numbers, arrivals: Numbers, first: int, number: int, progress: Numbers
+    newest: Int64s, arrivals: Int64s, first: int, number: int, progress: Int64s
 ) -> None:
     """Moves the newest time stamps on to those of all arrivals up to one."""
     while progress[SEEN] < len(arrivals) and first + progress[SEEN] <= number:
@@ -287,7 +287,7 @@ def update_vector(
 
 
 @kernel_part
-def needed_from(newest: Numbers, streams: Numbers, reach_back: Numbers, side: int) -> int:
+def needed_from(newest: Int64s, streams: Int64s, reach_back: Int64s, side: int) -> int:
     """The least tick that a side's tuples must reach to be met once more (else IsOut).
 
     An m-tuple must reach the right stream's newest time stamp. A right tuple is out when it lies
@@ -303,7 +303,7 @@ def needed_from(newest: Numbers, streams: Numbers, reach_back: Numbers, side: in
 
 
 @kernel_part
-def take(level: Level, side: int, flow: Flow, progress: Numbers, trace: Trace) -> None:
+def take(level: Level, side: int, flow: Flow, progress: Int64s, trace: Trace) -> None:
     """Takes the next tuple of a side: into its own buffer, then to its list in the other's.
 
     The buffer has a free slot. The tuple's period is made as it is put there.
@@ -358,7 +358,7 @@ def same_words(
 
 
 @kernel_part
-def climb(level: Level, out: Entries, filled: int, progress: Numbers, work: Numbers) -> None:
+def climb(level: Level, out: Entries, filled: int, progress: Int64s, work: Int64s) -> None:
     """Writes the lines of the tuple being joined and those it has met, up to `filled`.
 
     Their slots in the other side's buffer are where the arrivals' numbers will be: a loop that
@@ -398,7 +398,7 @@ def note_tuple(trace: Trace, event: int, level: Level, side: int, slot: int) -> 
 
 
 @kernel
-def note_met(trace: Trace, level: Level, met: int, work: Numbers) -> None:
+def note_met(trace: Trace, level: Level, met: int, work: Int64s) -> None:
     """Records the result that a tuple of the last level completes: the `met`-th of a probe."""
     if level.is_last:
         note(trace, OUTPUT, -1, work[FOUND] + met)
@@ -430,7 +430,7 @@ def remove_old(level: Level, side: int, bucket: int, needed: int, trace: Trace) 
 
 
 @kernel
-def remove_all_old(level: Level, newest: Numbers, trace: Trace) -> tuple[int, int]:
+def remove_all_old(level: Level, newest: Int64s, trace: Trace) -> tuple[int, int]:
     """Goes through both buffers and removes what is out of reach; counts as `remove_old`."""
     touched, removed = 0, 0
     for side in range(2):

@@ -38,18 +38,18 @@ from windrow.kernels.tuple_at_a_time.pipeline import (
     Flow,
     Level,
     LevelLoops,
-    Store,
+    LevelStore,
     Words,
     in_list_order,
     relink,
     remove_all_old,
 )
 from windrow.kernels.tuple_at_a_time.tape import (
-    Conditions,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Tape,
     Trace,
+    TupleConditions,
     no_work,
     trace_of,
 )
@@ -61,7 +61,7 @@ SMALLEST_ROOM = 64
 
 
 @dataclass(frozen=True)
-class Plan:
+class Pipeline:
     """What a pipeline joins and how.
 
     Attributes:
@@ -73,7 +73,7 @@ class Plan:
     """
 
     loops: Callable[[], LevelLoops]
-    conditions: Conditions
+    conditions: TupleConditions
     order: tuple[int, ...]
     is_path: bool = False
     room: int = 1 << 14
@@ -94,12 +94,12 @@ class Push:
         is_replay: whether the results were given before; only the buffers are filled.
     """
 
-    streams: Numbers
-    places: Numbers
-    times: Numbers
+    streams: Int64s
+    places: Int64s
+    times: Int64s
     words: Words
     first: int
-    coming: Numbers | None
+    coming: Int64s | None
     is_replay: bool
 
     @property
@@ -108,7 +108,7 @@ class Push:
         return self.first + len(self.streams)
 
     @cached_property
-    def stamps(self) -> Numbers:
+    def stamps(self) -> Int64s:
         """The stream and time stamp of each arrival, where they move the vectors."""
         if self.coming is not None:
             return np.empty((0, 2), np.int64)
@@ -137,13 +137,13 @@ class PipelineMachine:
         work: what was done since the beginning.
     """
 
-    def __init__(self, plan: Plan, first: Numbers, trace: Trace | None = None) -> None:
+    def __init__(self, plan: Pipeline, first: Int64s, trace: Trace | None = None) -> None:
         self.work = no_work()
         self._plan = plan
         self._test: PartialTest | None = None
         trace = trace_of() if trace is None else trace
         self._levels = [
-            _Stage(plan, depth, self.work, trace) for depth in range(1, len(plan.order))
+            _Level(plan, depth, self.work, trace) for depth in range(1, len(plan.order))
         ]
         self._arrived = 0
         self._next = first[: len(plan.order)].copy()
@@ -164,17 +164,17 @@ class PipelineMachine:
         """Lets only those m-tuples climb that a test picks."""
         self._test = test
 
-    def adopt(self, tape: Tape, turns: Numbers) -> None:
+    def adopt(self, tape: Tape, turns: Int64s) -> None:
         """Takes tuples whose combinations were all given before: builds their m-tuples anew."""
         anything = np.full(len(self._plan.order), LEAST, np.int64)
         for _ in self._joined(self._taken(tape, turns, anything, is_replay=True)):
             pass  # the last level stores and gives nothing
 
-    def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:
+    def begin(self, tape: Tape, turns: Int64s, coming: Int64s | None = None) -> None:
         """Hands over the next arrivals."""
         self._results = self._joined(self._taken(tape, turns, coming, is_replay=False))
 
-    def fill(self, tape: Tape, found: Found) -> bool:  # noqa: ARG002  (the protocol's)
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:  # noqa: ARG002  (the protocol's)
         """Adds combinations while there is room; whether all arrivals are through."""
         while found.filled[0] < len(found.positions):
             if not len(self._waiting):
@@ -192,12 +192,12 @@ class PipelineMachine:
             self._waiting = self._waiting[len(given) :]
         return False
 
-    def trim(self, tape: Tape, coming: Numbers) -> None:  # noqa: ARG002  (the protocol's)
+    def trim(self, tape: Tape, coming: Int64s) -> None:  # noqa: ARG002  (the protocol's)
         """Lets go of the tuples and m-tuples that nothing to come can meet."""
         for level in self._levels:
             level.drop(coming)
 
-    def heads(self) -> Numbers:
+    def heads(self) -> Int64s:
         """Per stream, the first position that is still needed."""
         least = self._next.copy()
         for level in self._levels:
@@ -210,9 +210,7 @@ class PipelineMachine:
             level.move(move.shift)
         self._next = self._next + move.shift
 
-    def _taken(
-        self, tape: Tape, turns: Numbers, coming: Numbers | None, *, is_replay: bool
-    ) -> Push:
+    def _taken(self, tape: Tape, turns: Int64s, coming: Int64s | None, *, is_replay: bool) -> Push:
         """The tuples of the next turns, read from the tape."""
         positions = np.empty(len(turns), np.int64)
         for stream in range(len(self._next)):
@@ -251,10 +249,10 @@ class PipelineMachine:
                     yield found, reached
 
 
-class _Stage:
+class _Level:
     """One level: its buffers, and how far it came in a push."""
 
-    def __init__(self, plan: Plan, depth: int, work: Numbers, trace: Trace) -> None:
+    def __init__(self, plan: Pipeline, depth: int, work: Int64s, trace: Trace) -> None:
         upper, keyed = plan.conditions
         left, right = list(plan.order[:depth]), plan.order[depth]
         self._plan, self._work, self._trace = plan, work, trace
@@ -318,7 +316,7 @@ class _Stage:
                 return
             self._change_room(min(2 * len(self._out.numbers), self._plan.room))
 
-    def drop(self, coming: Numbers) -> None:
+    def drop(self, coming: Int64s) -> None:
         """Removes what nothing to come can meet; gives memory back where much is free.
 
         Not so where the loops keep all until they clean by themselves.
@@ -341,19 +339,19 @@ class _Stage:
         self._right = _room(0, 1, self._right.words.shape[1])
         self._change_room(min(SMALLEST_ROOM, self._plan.room))
 
-    def move(self, shifts: Numbers) -> None:
+    def move(self, shifts: Int64s) -> None:
         """Adds a stream's shift to all its places."""
         for store, streams in self._sides():
             store.places[:] += shifts[streams]
 
-    def lower(self, least: Numbers) -> None:
+    def lower(self, least: Int64s) -> None:
         """Lowers the least place of each stream to the least one held here."""
         for store, streams in self._sides():
             held = store.places[in_list_order(store)]
             if len(held):
                 least[streams] = np.minimum(least[streams], held.min(axis=0))
 
-    def _sides(self) -> list[tuple[Store, Numbers]]:
+    def _sides(self) -> list[tuple[LevelStore, Int64s]]:
         """Both buffers, each with its streams."""
         left, right = self._stores
         return [(left, self._streams[:-1]), (right, self._streams[-1:])]
@@ -404,14 +402,14 @@ class _Stage:
         return max(len(store.heads) for store in self._stores)
 
 
-def _lines(entries: Entries, which: slice | Numbers) -> Entries:
+def _lines(entries: Entries, which: slice | Int64s) -> Entries:
     """Some of the tuples."""
     return Entries._make(array[which] for array in entries)
 
 
-def _store(slots: int, width: int, classes: int, buckets: int) -> Store:
+def _store(slots: int, width: int, classes: int, buckets: int) -> LevelStore:
     """A buffer whose lists are still to be linked."""
-    return Store(
+    return LevelStore(
         np.empty((slots, width), np.int64),
         np.empty((slots, width), np.int64),
         np.zeros((slots, classes), np.uint64),

@@ -26,8 +26,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     FOUND,
     OUTPUT,
     TIME_TESTS,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Tape,
     Trace,
     note,
@@ -39,7 +39,7 @@ LEAST_BUCKETS = 64
 
 Words = NDArray[np.uint64]
 
-Record = tuple[Numbers, Trace]
+Record = tuple[Int64s, Trace]
 """The work done, and what was done step by step."""
 
 
@@ -57,14 +57,14 @@ class Sweep(NamedTuple):
         at: TURN, CHAIN and IS_BEYOND.
     """
 
-    head: Numbers
-    taken: Numbers
-    arrived: Numbers
-    coming: Numbers
+    head: Int64s
+    taken: Int64s
+    arrived: Int64s
+    coming: Int64s
     doomed: NDArray[np.bool_]
-    ends: Numbers
-    next_times: Numbers
-    at: Numbers
+    ends: Int64s
+    next_times: Int64s
+    at: Int64s
 
 
 TURN, CHAIN, IS_BEYOND = range(3)
@@ -114,26 +114,26 @@ class Mode2(NamedTuple):
         at: START, DEPTH and IS_NARROWED.
     """
 
-    order: Numbers
-    sources: Numbers
+    order: Int64s
+    sources: Int64s
     has_keys: NDArray[np.bool_]
-    single: Numbers
-    probed: Numbers
-    tests: Numbers
-    compared: Numbers
-    against: Numbers
+    single: Int64s
+    probed: Int64s
+    tests: Int64s
+    compared: Int64s
+    against: Int64s
     is_less: NDArray[np.bool_]
     limits: Words
     linked: NDArray[np.bool_]
-    oldest: Numbers
-    newest: Numbers
-    older: Numbers
-    newer: Numbers
-    chosen: Numbers
-    cursor: Numbers
-    low: Numbers
-    high: Numbers
-    at: Numbers
+    oldest: Int64s
+    newest: Int64s
+    older: Int64s
+    newer: Int64s
+    chosen: Int64s
+    cursor: Int64s
+    low: Int64s
+    high: Int64s
+    at: Int64s
 
 
 START, DEPTH, IS_NARROWED = range(3)
@@ -154,7 +154,7 @@ class Compared(NamedTuple):
     greater: int
 
 
-def sweep_from(positions: Numbers) -> Sweep:
+def sweep_from(positions: Int64s) -> Sweep:
     """A sweep over streams that begin at the given positions, with no tuple yet."""
     streams = len(positions)
     return Sweep(
@@ -170,7 +170,7 @@ def sweep_from(positions: Numbers) -> Sweep:
 
 
 def mode_2_along(
-    order: Numbers,
+    order: Int64s,
     keyed: NDArray[np.bool_],
     positions: int,
     *,
@@ -229,8 +229,8 @@ def mode_2_along(
 
 
 def _tests_along(
-    order: Numbers, comparisons: Sequence[Compared]
-) -> tuple[Numbers, Numbers, Numbers, NDArray[np.bool_]]:
+    order: Int64s, comparisons: Sequence[Compared]
+) -> tuple[Int64s, Int64s, Int64s, NDArray[np.bool_]]:
     """Which comparisons become testable where, as `Mode2` lists them."""
     streams = len(order)
     shape = (streams, streams, len(comparisons))
@@ -310,7 +310,7 @@ def drop_oldest(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Re
 
 
 @kernel
-def drop_below(tape: Tape, sweep: Sweep, mode_2: Mode2, bounds: Numbers, record: Record) -> None:
+def drop_below(tape: Tape, sweep: Sweep, mode_2: Mode2, bounds: Int64s, record: Record) -> None:
     """Drops the tuples of each stream that are older than its bound; mode 1 is next."""
     for stream in range(len(sweep.head)):
         while sweep.head[stream] < sweep.arrived[stream]:
@@ -386,7 +386,7 @@ def agrees_in_all(tape: Tape, mode_2: Mode2, depth: int, at: int) -> bool:
 
 
 @kernel
-def give(chosen: Numbers, found: Found, record: Record) -> None:
+def give(chosen: Int64s, found: FoundCombinations, record: Record) -> None:
     """Writes the tuples chosen as a combination; there is room."""
     line = found.filled[0]
     for stream in range(len(chosen)):
@@ -396,7 +396,7 @@ def give(chosen: Numbers, found: Found, record: Record) -> None:
     record[0][FOUND] += 1
 
 
-def take_arrivals(tape: Tape, sweep: Sweep, turns: Numbers, coming: Numbers | None) -> None:
+def take_arrivals(tape: Tape, sweep: Sweep, turns: Int64s, coming: Int64s | None) -> None:
     """Makes the next tuples of some streams available.
 
     Args:

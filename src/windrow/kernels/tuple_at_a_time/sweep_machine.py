@@ -24,11 +24,11 @@ from windrow.kernels.tuple_at_a_time.sweep import (
     with_empty_table,
 )
 from windrow.kernels.tuple_at_a_time.tape import (
-    Conditions,
-    Found,
-    Numbers,
+    FoundCombinations,
+    Int64s,
     Tape,
     Trace,
+    TupleConditions,
     no_work,
     order_by_keys,
     trace_of,
@@ -50,12 +50,12 @@ class SweepMachine(ABC):
 
     def __init__(
         self,
-        conditions: Conditions,
-        first: Numbers,
+        conditions: TupleConditions,
+        first: Int64s,
         *,
         method: str,
         trace: Trace | None = None,
-        order: Numbers | None = None,
+        order: Int64s | None = None,
         comparisons: Sequence[Compared] = (),
     ) -> None:
         self.conditions = conditions
@@ -76,14 +76,14 @@ class SweepMachine(ABC):
         """Bytes of what is kept beside the tape."""
         return sum(part.nbytes for part in self._mode_2)
 
-    def adopt(self, tape: Tape, turns: Numbers) -> None:
+    def adopt(self, tape: Tape, turns: Int64s) -> None:
         """Takes tuples whose combinations were all given before."""
         take_arrivals(tape, self.sweep, turns, None)
         self.sweep.taken[:] = self.sweep.arrived
         self.sweep.at[IS_BEYOND] = 1
         self._is_linked = False
 
-    def begin(self, tape: Tape, turns: Numbers, coming: Numbers | None = None) -> None:
+    def begin(self, tape: Tape, turns: Int64s, coming: Int64s | None = None) -> None:
         """Hands over the next arrivals; the table grows with what there is."""
         take_arrivals(tape, self.sweep, turns, coming)
         self._link(tape)
@@ -99,10 +99,10 @@ class SweepMachine(ABC):
         self._is_linked = True
 
     @abstractmethod
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether it waits for more tuples."""
 
-    def heads(self) -> Numbers:
+    def heads(self) -> Int64s:
         """Per stream, the first position that is still needed."""
         return self.sweep.head
 
@@ -112,7 +112,7 @@ class SweepMachine(ABC):
             positions[...] += move.shift
         self._is_linked = False
 
-    def drop_below(self, tape: Tape, bounds: Numbers) -> None:
+    def drop_below(self, tape: Tape, bounds: Int64s) -> None:
         """Drops the tuples of each stream that are older than its bound."""
         self._link(tape)
         record = (self.work, self.trace)
@@ -124,12 +124,12 @@ class FewMachine(SweepMachine):
 
     def __init__(
         self,
-        conditions: Conditions,
-        first: Numbers,
+        conditions: TupleConditions,
+        first: Int64s,
         *,
         method: str = "nested-loop",
         trace: Trace | None = None,
-        order: Numbers | None = None,
+        order: Int64s | None = None,
         comparisons: Sequence[Compared] = (),
     ) -> None:
         super().__init__(
@@ -138,7 +138,7 @@ class FewMachine(SweepMachine):
         )  # fmt: skip
         self.cursors = cursors_from(first[:-1])
 
-    def fill(self, tape: Tape, found: Found) -> bool:
+    def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether it waits for more tuples."""
         record = (self.work, self.trace)
         return few(tape, self.conditions, self.sweep, self.cursors, self._mode_2, found, record)

@@ -43,7 +43,7 @@ from numpy.typing import NDArray
 from windrow.kernels.bew_period import LEAST, MOST, minus
 from windrow.kernels.jit import kernel
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 class Tape(NamedTuple):
@@ -55,12 +55,12 @@ class Tape(NamedTuple):
         first: where each stream begins, and after the last where it ends.
     """
 
-    times: Numbers
+    times: Int64s
     words: NDArray[np.uint64]
-    first: Numbers
+    first: Int64s
 
 
-class Conditions(NamedTuple):
+class TupleConditions(NamedTuple):
     """Which tuples belong together.
 
     Attributes:
@@ -68,15 +68,15 @@ class Conditions(NamedTuple):
         keyed: per stream and key class, whether the stream has a column in it.
     """
 
-    upper: Numbers
+    upper: Int64s
     keyed: NDArray[np.bool_]
 
 
-class Found(NamedTuple):
+class FoundCombinations(NamedTuple):
     """Room for combinations, a line each, and how many lines are filled (an array of one)."""
 
-    positions: Numbers
-    filled: Numbers
+    positions: Int64s
+    filled: Int64s
 
 
 PROBES, TOUCHED, WINDOW_TESTS, KEY_TESTS, DROPS, REFINED, FOUND, UPDATES = range(8)
@@ -110,18 +110,18 @@ class Trace(NamedTuple):
     Without room nothing is recorded.
     """
 
-    events: Numbers
-    noted: Numbers
+    events: Int64s
+    noted: Int64s
 
 
-def no_work() -> Numbers:
+def no_work() -> Int64s:
     """Work as it begins."""
     return np.zeros(NARROWINGS + 1, np.int64)
 
 
-def room_for(combinations: int, streams: int) -> Found:
+def room_for(combinations: int, streams: int) -> FoundCombinations:
     """Room for so many combinations."""
-    return Found(np.empty((combinations, streams), np.int64), np.zeros(1, np.int64))
+    return FoundCombinations(np.empty((combinations, streams), np.int64), np.zeros(1, np.int64))
 
 
 def trace_of(events: int = 0) -> Trace:
@@ -142,7 +142,7 @@ def note(trace: Trace, event: int, first: int, second: int) -> None:
 
 @kernel
 def same_keys(
-    tape: Tape, conditions: Conditions, stream: int, at: int, other: int, other_at: int
+    tape: Tape, conditions: TupleConditions, stream: int, at: int, other: int, other_at: int
 ) -> bool:
     """Whether two tuples agree in every key class that both their streams have."""
     for key in range(conditions.keyed.shape[1]):
@@ -152,18 +152,18 @@ def same_keys(
     return True
 
 
-Record = tuple[Numbers, Trace]
+Record = tuple[Int64s, Trace]
 """Where a kernel counts its work, and notes its steps."""
 
 
 class Buffers(NamedTuple):
     """The join buffers: per stream a stretch of the tape, from `head` up to `next`."""
 
-    head: Numbers
-    next: Numbers
+    head: Int64s
+    next: Int64s
 
 
-class Arrivals(NamedTuple):
+class Tuples(NamedTuple):
     """The tuples to take.
 
     Attributes:
@@ -173,13 +173,13 @@ class Arrivals(NamedTuple):
         is_ordered: whether `coming` follows the newest time stamps, as published.
     """
 
-    turns: Numbers
-    taken: Numbers
-    coming: Numbers
+    turns: Int64s
+    taken: Int64s
+    coming: Int64s
     is_ordered: bool
 
 
-def linked_first(links: NDArray[np.bool_]) -> Numbers:
+def linked_first(links: NDArray[np.bool_]) -> Int64s:
     """Per start stream s the order s, s + 1, s + 2 and so on, linked streams first.
 
     That is round robin among the streams that a link joins to those chosen before; where there
@@ -201,27 +201,27 @@ def linked_first(links: NDArray[np.bool_]) -> Numbers:
     return np.array(lines, np.int64)
 
 
-def order_by_keys(conditions: Conditions) -> Numbers:
+def order_by_keys(conditions: TupleConditions) -> Int64s:
     """Round robin, streams that share a key with those chosen first; they all do in the papers."""
     shared: NDArray[np.bool_] = conditions.keyed @ conditions.keyed.T
     return linked_first(shared)
 
 
-def no_arrivals(streams: int) -> Arrivals:
+def no_arrivals(streams: int) -> Tuples:
     """Nothing to take, and anything may come."""
     coming = np.full(streams, LEAST, np.int64)
-    return Arrivals(np.zeros(0, np.int64), np.zeros(1, np.int64), coming, is_ordered=True)
+    return Tuples(np.zeros(0, np.int64), np.zeros(1, np.int64), coming, is_ordered=True)
 
 
-def next_arrivals(before: Arrivals, turns: Numbers, coming: Numbers | None) -> Arrivals:
+def next_arrivals(before: Tuples, turns: Int64s, coming: Int64s | None) -> Tuples:
     """The arrivals that follow some that are through."""
     if coming is None:
-        return Arrivals(turns, np.zeros(1, np.int64), before.coming, is_ordered=True)
-    return Arrivals(turns, np.zeros(1, np.int64), coming, is_ordered=False)
+        return Tuples(turns, np.zeros(1, np.int64), before.coming, is_ordered=True)
+    return Tuples(turns, np.zeros(1, np.int64), coming, is_ordered=False)
 
 
 @kernel
-def horizon(reach: Numbers, coming: Numbers, stream: int) -> int:
+def horizon(reach: Int64s, coming: Int64s, stream: int) -> int:
     """The least time in a stream that a tuple still to come can meet."""
     least = MOST
     for other in range(len(coming)):
@@ -231,9 +231,7 @@ def horizon(reach: Numbers, coming: Numbers, stream: int) -> int:
 
 
 @kernel
-def drop_heads(
-    tape: Tape, reach: Numbers, coming: Numbers, buffers: Buffers, record: Record
-) -> None:
+def drop_heads(tape: Tape, reach: Int64s, coming: Int64s, buffers: Buffers, record: Record) -> None:
     """Drops from the head of every buffer what nothing to come can meet."""
     work, trace = record
     for stream in range(len(buffers.head)):

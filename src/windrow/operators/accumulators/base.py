@@ -22,14 +22,14 @@ from windrow.kernels.versions import Versions, mark_changed
 from windrow.operators.columns.key_columns import fixed_values
 
 Flags = NDArray[np.bool_]
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
-class AliveRows(NamedTuple):
+class SlotRows(NamedTuple):
     """Rows that are alive, in the order of their times: of which slot, from when, and their sign."""
 
-    slots: Numbers
-    times: Numbers
+    slots: Int64s
+    times: Int64s
     signs: NDArray[np.int8]
 
 
@@ -104,29 +104,29 @@ class Accumulator(ABC):
         """Makes room for at least so many slots, or gives room back if much too large."""
 
     @abstractmethod
-    def clear(self, slots: Numbers) -> None:
+    def clear(self, slots: Int64s) -> None:
         """Forgets what these slots held."""
 
     @abstractmethod
-    def state(self, slots: Numbers) -> tuple[int, list[pa.Array]]:
+    def state(self, slots: Int64s) -> tuple[int, list[pa.Array]]:
         """What is stored of some slots: a number, and columns."""
 
     @abstractmethod
-    def load(self, slots: Numbers, low: int, columns: Sequence[pa.Array]) -> None:
+    def load(self, slots: Int64s, low: int, columns: Sequence[pa.Array]) -> None:
         """Puts back what `state` gave, into an accumulator that holds nothing yet."""
 
 
 class ValueKeeper(Accumulator):
     """An accumulator that must be given the rows alive before it slides: of these it stores nothing."""
 
-    def clear(self, slots: Numbers) -> None:
+    def clear(self, slots: Int64s) -> None:
         """Values went with their rows."""
 
-    def state(self, slots: Numbers) -> tuple[int, list[pa.Array]]:  # noqa: ARG002
+    def state(self, slots: Int64s) -> tuple[int, list[pa.Array]]:  # noqa: ARG002
         """Nothing: it is made from the rows alive."""
         return 0, []
 
-    def load(self, slots: Numbers, low: int, columns: Sequence[pa.Array]) -> None:
+    def load(self, slots: Int64s, low: int, columns: Sequence[pa.Array]) -> None:
         """Nothing to put back."""
 
     @property
@@ -139,7 +139,7 @@ class ValueKeeper(Accumulator):
         """Forgets all values; from now on all rows live so long, or, by None, as they like."""
 
     @abstractmethod
-    def enter(self, rows: AliveRows, column: pa.Array) -> None:
+    def enter(self, rows: SlotRows, column: pa.Array) -> None:
         """Takes up rows that are alive, with their arguments as `kept` gave them."""
 
 

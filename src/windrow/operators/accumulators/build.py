@@ -28,10 +28,10 @@ from windrow.kernels.jit import writable
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import (
     Accumulator,
-    AliveRows,
     Answers,
     Flags,
-    Numbers,
+    Int64s,
+    SlotRows,
     ValueKeeper,
     fitted,
     nothing_to_delete,
@@ -48,12 +48,12 @@ class DistinctValues(ValueKeeper):
 
     def __init__(self, inside: Accumulator) -> None:
         self.inside = inside
-        self._meta: Numbers = np.zeros(2, np.int64)
+        self._meta: Int64s = np.zeros(2, np.int64)
         self.begin(None)
 
     def begin(self, lifetime: int | None) -> None:  # noqa: ARG002
         """Forgets how many copies there are; what they add up to stays."""
-        self._cells: Numbers = np.zeros((0, kernels.CELL_PARTS), np.int64)
+        self._cells: Int64s = np.zeros((0, kernels.CELL_PARTS), np.int64)
         self._meta = np.array([0, self.work])
         self._values = _Words()
 
@@ -79,7 +79,7 @@ class DistinctValues(ValueKeeper):
         self._values.use(words[rows[valid[rows]]], signs[valid[rows]])
         return self.inside.slide(found.versions, column)
 
-    def enter(self, rows: AliveRows, column: pa.Array) -> None:
+    def enter(self, rows: SlotRows, column: pa.Array) -> None:
         """Counts the copies in rows that are alive."""
         words, valid = self._values.of(column)
         self._cells = kernels.count_all(
@@ -91,15 +91,15 @@ class DistinctValues(ValueKeeper):
         """Makes room for at least so many slots."""
         self.inside.fit(slots)
 
-    def clear(self, slots: Numbers) -> None:
+    def clear(self, slots: Int64s) -> None:
         """Forgets what these slots held."""
         self.inside.clear(slots)
 
-    def state(self, slots: Numbers) -> tuple[int, list[pa.Array]]:
+    def state(self, slots: Int64s) -> tuple[int, list[pa.Array]]:
         """What the values of some slots add up to."""
         return self.inside.state(slots)
 
-    def load(self, slots: Numbers, low: int, columns: Sequence[pa.Array]) -> None:
+    def load(self, slots: Int64s, low: int, columns: Sequence[pa.Array]) -> None:
         """Puts back what `state` gave, into an accumulator that holds nothing yet."""
         self.inside.load(slots, low, columns)
 
@@ -109,14 +109,14 @@ class _Words:
 
     def __init__(self) -> None:
         self._directory = KeyDirectory()
-        self._uses: Numbers = np.zeros(0, np.int64)
+        self._uses: Int64s = np.zeros(0, np.int64)
         self._is_exact = True
 
     @property
     def nbytes(self) -> int:
         return self._directory.nbytes + self._uses.nbytes
 
-    def of(self, column: pa.Array) -> tuple[Numbers, Flags]:
+    def of(self, column: pa.Array) -> tuple[Int64s, Flags]:
         """The words of a column, and where it is not NULL."""
         column = plain(column)
         valid = validity(column)
@@ -129,7 +129,7 @@ class _Words:
         self._uses = fitted(self._uses, self._directory.slot_count)
         return words, valid
 
-    def use(self, words: Numbers, signs: NDArray[np.int8]) -> None:
+    def use(self, words: Int64s, signs: NDArray[np.int8]) -> None:
         """Counts rows that come and go; values that no row has any more lose their id."""
         if self._is_exact:
             return

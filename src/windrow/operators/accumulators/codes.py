@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from windrow.kernels.extremes import Coded
 from windrow.kernels.jit import writable
 from windrow.kernels.ordered_values import Texts
-from windrow.operators.accumulators.base import Answers, Flags, Numbers, fitted, resized, validity
+from windrow.operators.accumulators.base import Answers, Flags, Int64s, fitted, resized, validity
 from windrow.operators.columns.key_columns import (
     byte_strings,
     exact_words,
@@ -55,15 +55,15 @@ class Codes(ABC):
         """The words of a column."""
 
     @abstractmethod
-    def values(self, words: Numbers, ids: Numbers) -> pa.Array:
+    def values(self, words: Int64s, ids: Int64s) -> pa.Array:
         """The values that have these words and ids."""
 
-    def answers(self, words: Numbers, ids: Numbers, valid: Flags) -> Answers:
+    def answers(self, words: Int64s, ids: Int64s, valid: Flags) -> Answers:
         """The values that have these words and ids as answers; NULL where they are not valid."""
         return CodedAnswers(words, valid, pa.int64(), ids, self)
 
     @abstractmethod
-    def use(self, values: Coded, rows: Numbers, signs: NDArray[np.int8]) -> None:
+    def use(self, values: Coded, rows: Int64s, signs: NDArray[np.int8]) -> None:
         """Counts rows that come and go; what no row has any more is forgotten, but not at once.
 
         Answers that show it are still read.
@@ -78,7 +78,7 @@ class Codes(ABC):
 class CodedAnswers(Answers):
     """Answers that are words, and ids, of values."""
 
-    ids: Numbers
+    ids: Int64s
     codes: Codes
 
     def mark_changed(self, previous: NDArray[np.int64], changed: NDArray[np.bool_]) -> None:
@@ -113,12 +113,12 @@ class Numeric(Codes):
         return Coded(words, np.zeros(len(column), np.int64), validity(column), NO_TEXTS)
 
     @staticmethod
-    def words(column: pa.Array) -> Numbers:
+    def words(column: pa.Array) -> Int64s:
         """The words of a column; where it is NULL, any."""
         words = exact_words(column).view(np.int64)
         return real_ranks(words.view(np.float64)) if pa.types.is_floating(column.type) else words
 
-    def values(self, words: Numbers, ids: Numbers) -> pa.Array:  # noqa: ARG002
+    def values(self, words: Int64s, ids: Int64s) -> pa.Array:  # noqa: ARG002
         """The values that have these words."""
         kind = self.kind
         if pa.types.is_boolean(kind):
@@ -131,7 +131,7 @@ class Numeric(Codes):
         numbers = words.astype(f"<i{kind.bit_width // 8}")
         return pa.Array.from_buffers(kind, len(words), [None, pa.py_buffer(numbers)])
 
-    def use(self, values: Coded, rows: Numbers, signs: NDArray[np.int8]) -> None:
+    def use(self, values: Coded, rows: Int64s, signs: NDArray[np.int8]) -> None:
         """Nothing is kept that could be forgotten."""
 
     def forget(self) -> None:
@@ -147,8 +147,8 @@ class Identified(Codes):
     def forget(self) -> None:
         """Forgets all values."""
         self._directory = KeyDirectory()
-        self._uses: Numbers = np.zeros(0, np.int64)
-        self._touched: Numbers = np.zeros(0, np.int64)
+        self._uses: Int64s = np.zeros(0, np.int64)
+        self._touched: Int64s = np.zeros(0, np.int64)
         self._table = TextTable()
 
     @property
@@ -156,7 +156,7 @@ class Identified(Codes):
         """Bytes of the values, and a few per value."""
         return self._directory.nbytes + self._uses.nbytes + self._table.nbytes
 
-    def use(self, values: Coded, rows: Numbers, signs: NDArray[np.int8]) -> None:
+    def use(self, values: Coded, rows: Int64s, signs: NDArray[np.int8]) -> None:
         """Counts rows that come and go; values without a row lose their id before the next ones."""
         is_text = values.valid[rows]
         ids = values.ids[rows[is_text]]
@@ -167,7 +167,7 @@ class Identified(Codes):
     def _bytes(self, keys: Sequence[pa.Array]) -> pa.Array:
         """The bytes of values, none of them NULL, in whose order the values are."""
 
-    def _ids(self, keys: Sequence[pa.Array], valid: Flags) -> Numbers:
+    def _ids(self, keys: Sequence[pa.Array], valid: Flags) -> Int64s:
         """The ids of values; those not seen before get one. 0 where a value is not valid."""
         gone = self._touched[self._uses[self._touched] == 0]
         self._directory.release(gone)
@@ -205,7 +205,7 @@ class Spelled(Identified):
     def _bytes(self, keys: Sequence[pa.Array]) -> pa.Array:
         return keys[0]
 
-    def values(self, words: Numbers, ids: Numbers) -> pa.Array:  # noqa: ARG002
+    def values(self, words: Int64s, ids: Int64s) -> pa.Array:  # noqa: ARG002
         """The values that have these ids; all in use."""
         (texts,) = self._directory.keys_of(ids) if len(self._directory) else [_NO_BYTES]
         if not pa.types.is_decimal(self.kind):
@@ -226,9 +226,9 @@ class TextTable:
     def __init__(self) -> None:
         self._data: NDArray[np.uint8] = np.zeros(LEAST_BYTES, np.uint8)
         self._used = self._in_use = 0
-        self._starts: Numbers = np.zeros(0, np.int64)
-        self._stops: Numbers = np.zeros(0, np.int64)
-        self._words: Numbers = np.zeros(0, np.int64)
+        self._starts: Int64s = np.zeros(0, np.int64)
+        self._stops: Int64s = np.zeros(0, np.int64)
+        self._words: Int64s = np.zeros(0, np.int64)
         self.has: Flags = np.zeros(0, np.bool_)
 
     @property
@@ -242,7 +242,7 @@ class TextTable:
         """The bytes of every id."""
         return Texts(self._data, self._starts, self._stops) if len(self._starts) else NO_TEXTS
 
-    def words_of(self, ids: Numbers) -> Numbers:
+    def words_of(self, ids: Int64s) -> Int64s:
         """The words of ids; 0 while there are none."""
         return self._words[ids] if len(self._words) else np.zeros(len(ids), np.int64)
 
@@ -251,7 +251,7 @@ class TextTable:
         self._starts, self._stops = fitted(self._starts, slots), fitted(self._stops, slots)
         self._words, self.has = fitted(self._words, slots), fitted(self.has, slots)
 
-    def put(self, ids: Numbers, values: pa.Array) -> None:
+    def put(self, ids: Int64s, values: pa.Array) -> None:
         """Adds the bytes of new ids."""
         data, offsets = byte_strings(values)
         stop = self._used + int(offsets[-1])
@@ -264,7 +264,7 @@ class TextTable:
         self._in_use += stop - self._used
         self._used = stop
 
-    def drop(self, ids: Numbers) -> None:
+    def drop(self, ids: Int64s) -> None:
         """Forgets the bytes of ids."""
         self.has[ids] = False
         self._in_use -= int((self._stops[ids] - self._starts[ids]).sum())
@@ -300,12 +300,12 @@ def spelled(column: pa.Array) -> pa.Array:
     return fixed_bytes(high_first)
 
 
-def _first_words(texts: Texts) -> Numbers:
+def _first_words(texts: Texts) -> Int64s:
     """The first eight bytes of every text as a signed number in the order of the bytes."""
     padded = np.zeros((len(texts.starts), WORD_BYTES), np.uint8)
     for at in range(WORD_BYTES):
         has_more = np.flatnonzero(texts.starts + at < texts.stops)
         padded[has_more, at] = texts.data[texts.starts[has_more] + at]
     padded[:, 0] ^= 0x80
-    words: Numbers = padded.view(">i8").reshape(-1).astype(np.int64)
+    words: Int64s = padded.view(">i8").reshape(-1).astype(np.int64)
     return writable(words)

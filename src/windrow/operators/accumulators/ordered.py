@@ -30,10 +30,10 @@ from windrow.kernels.jit import writable
 from windrow.kernels.ordered_values import COMPARED, NODE_CELLS
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import (
-    AliveRows,
     Answers,
     Flags,
-    Numbers,
+    Int64s,
+    SlotRows,
     ValueKeeper,
     as_doubles,
     fitted,
@@ -84,7 +84,7 @@ class Deques:
         """Makes room for at least so many slots."""
         self.sides = {function: fitted(own, slots) for function, own in self.sides.items()}
 
-    def enter(self, rows: AliveRows, values: Coded) -> None:
+    def enter(self, rows: SlotRows, values: Coded) -> None:
         """Takes up rows, in the order of their times."""
         ends = rows.times + self.lifetime
         for name, turn in self.turns.items():
@@ -130,7 +130,7 @@ class Trees:
         """Makes room for at least so many slots."""
         self.roots = fitted(self.roots, slots)
 
-    def enter(self, rows: AliveRows, values: Coded) -> None:
+    def enter(self, rows: SlotRows, values: Coded) -> None:
         """Takes up rows, in the order of their times."""
         self.nodes = extremes.add_all(
             values, rows.slots, rows.signs, self.nodes, self.meta, self.roots
@@ -220,7 +220,7 @@ class Ordered(ValueKeeper):
         self._room = slots
         self.kept_values.fit(slots)
 
-    def enter(self, rows: AliveRows, column: pa.Array) -> None:
+    def enter(self, rows: SlotRows, column: pa.Array) -> None:
         """Takes up rows that are alive, in the order of their times."""
         values = self.codes.of(column)
         self.kept_values.enter(rows, values)
@@ -275,11 +275,11 @@ class Pairs(Identified):
         words = writable(np.where(valid, Numeric.words(y), 0))
         return Coded(words, ids, valid, self._table.texts)
 
-    def values(self, words: Numbers, ids: Numbers) -> pa.Array:  # noqa: ARG002
+    def values(self, words: Int64s, ids: Int64s) -> pa.Array:  # noqa: ARG002
         """The x of the pairs that have these ids; all in use."""
         return self._directory.keys_of(ids)[0] if len(ids) else pa.array([], self._kind)
 
-    def answers(self, words: Numbers, ids: Numbers, valid: Flags) -> Answers:
+    def answers(self, words: Int64s, ids: Int64s, valid: Flags) -> Answers:
         """The x of each version: NULL where there is no pair, and where x is."""
         shown = np.flatnonzero(valid)
         told = np.zeros(len(ids), np.int64)
@@ -305,7 +305,7 @@ class Pairs(Identified):
 class FirstOfPairs(CodedAnswers):
     """Answers of which `values` tell the versions apart, and ids lead to what is shown."""
 
-    def mark_changed(self, previous: Numbers, changed: Flags) -> None:
+    def mark_changed(self, previous: Int64s, changed: Flags) -> None:
         """Marks the versions that differ here from the version before."""
         Answers(self.values, self.valid, pa.int64()).mark_changed(previous, changed)
 

@@ -21,9 +21,9 @@ import pyarrow as pa
 
 from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import (
-    AliveRows,
     Answers,
-    Numbers,
+    Int64s,
+    SlotRows,
     ValueKeeper,
     nothing_to_delete,
     validity,
@@ -70,7 +70,7 @@ class PlainValues(ValueKeeper):
         self._uses: Counter[int] = Counter()
         self._alive: dict[int, Counter[int]] = {}
 
-    def enter(self, rows: AliveRows, column: pa.Array) -> None:
+    def enter(self, rows: SlotRows, column: pa.Array) -> None:
         """Takes up rows that are alive."""
         ids, valid = self._ids(column), validity(column)
         for row in np.flatnonzero(valid).tolist():
@@ -91,7 +91,7 @@ class PlainValues(ValueKeeper):
         self._forget_unused()
         return {self.function: _answers(pa.array(found, self.type))}
 
-    def _ids(self, column: pa.Array) -> Numbers:
+    def _ids(self, column: pa.Array) -> Int64s:
         """A number for each value, the same for equal ones while some row has it."""
         ids = self._directory.slots_of([column])
         new = [row for row, id_ in enumerate(ids.tolist()) if id_ not in self._values]
@@ -125,7 +125,7 @@ class PlainValues(ValueKeeper):
     def fit(self, slots: int) -> None:
         """Nothing is indexed by slot."""
 
-    def clear(self, slots: Numbers) -> None:
+    def clear(self, slots: Int64s) -> None:
         """Forgets what these slots held."""
         for slot in slots.tolist():
             self._alive.pop(slot, None)
@@ -137,7 +137,7 @@ class PlainAnswers(Answers):
 
     shown: pa.Array
 
-    def take(self, versions: Numbers) -> pa.Array:
+    def take(self, versions: Int64s) -> pa.Array:
         """The values of the given versions."""
         return self.shown.take(pa.array(versions))
 

@@ -38,7 +38,7 @@ from windrow.kernels import sliding_aggregate as kernels
 from windrow.kernels.exact_sum import double_span
 from windrow.kernels.jit import writable
 from windrow.kernels.versions import Versions
-from windrow.operators.accumulators.base import Accumulator, Answers, Numbers, fitted, validity
+from windrow.operators.accumulators.base import Accumulator, Answers, Int64s, fitted, validity
 from windrow.operators.columns.arrow_types import arrow_type
 from windrow.operators.columns.key_columns import fixed_values
 from windrow.plan.nodes.window_aggregate import Aggregate
@@ -83,9 +83,9 @@ class Totals(Accumulator):
 
     def __init__(self, aggregates: Sequence[Aggregate]) -> None:
         self.shown = {aggregate.function: aggregate for aggregate in aggregates}
-        self.asked = kernels.Asked("sum" in self.shown, "avg" in self.shown)
-        self.counts: Numbers = np.zeros((0, *self.count_shape), np.int64)
-        self.limbs: Numbers = np.zeros((0, self.width), np.int64)
+        self.asked = kernels.WantedResults("sum" in self.shown, "avg" in self.shown)
+        self.counts: Int64s = np.zeros((0, *self.count_shape), np.int64)
+        self.limbs: Int64s = np.zeros((0, self.width), np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -96,12 +96,12 @@ class Totals(Accumulator):
         """Makes room for at least so many slots, or gives room back if much too large."""
         self.counts, self.limbs = fitted(self.counts, slots), fitted(self.limbs, slots)
 
-    def clear(self, slots: Numbers) -> None:
+    def clear(self, slots: Int64s) -> None:
         """Forgets what these slots held."""
         self.counts[slots] = 0
         self.limbs[slots] = 0
 
-    def state(self, slots: Numbers) -> tuple[int, list[pa.Array]]:
+    def state(self, slots: Int64s) -> tuple[int, list[pa.Array]]:
         """Counts of some slots, and limbs if there are any, in the one form their values have.
 
         Gives with them what `low` is in that form.
@@ -113,14 +113,14 @@ class Totals(Accumulator):
         low = self.low + skipped if limbs.any() else 0
         return low, [counts, fixed_lists(limbs)]
 
-    def load(self, slots: Numbers, low: int, columns: Sequence[pa.Array]) -> None:
+    def load(self, slots: Int64s, low: int, columns: Sequence[pa.Array]) -> None:
         """Puts back what `state` gave, into an accumulator that holds nothing yet."""
         self.fit(int(slots.max(initial=-1)) + 1)
         self.counts[slots] = rows_of_lists(columns[0]).reshape(len(slots), *self.count_shape)
         if self.width:
             self._load_limbs(slots, low, rows_of_lists(columns[1]))
 
-    def _load_limbs(self, slots: Numbers, low: int, limbs: Numbers) -> None:
+    def _load_limbs(self, slots: Int64s, low: int, limbs: Int64s) -> None:
         # The last limb is signed; what is missing above it is made by the next settling.
         self.limbs[slots, low : low + limbs.shape[1]] = limbs
 
@@ -244,7 +244,7 @@ class Doubles(Totals):
         self.limbs = shifted(self.limbs, self.low - new_low, new_stop - new_low)
         self.low = new_low
 
-    def _load_limbs(self, slots: Numbers, low: int, limbs: Numbers) -> None:
+    def _load_limbs(self, slots: Int64s, low: int, limbs: Int64s) -> None:
         self.low = low
         self.limbs = np.zeros((len(self.counts), limbs.shape[1]), np.int64)
         self.limbs[slots] = limbs
@@ -286,7 +286,7 @@ class Decimals(Totals):
 
 
 def _answers(
-    counts: Numbers,
+    counts: Int64s,
     sums: NDArray[Any],
     sum_type: pa.DataType,
     means: NDArray[Any],
@@ -313,7 +313,7 @@ def _shown(kind: pa.DataType) -> str:
     return f"decimal({kind.precision},{kind.scale})"
 
 
-def settled(limbs: Numbers) -> Numbers:
+def settled(limbs: Int64s) -> Int64s:
     """The rows with all limbs but the last in [0, 2^32): `exact_sum.settle`, by columns."""
     limbs = limbs.copy()
     for k in range(limbs.shape[1] - 1):
@@ -322,7 +322,7 @@ def settled(limbs: Numbers) -> Numbers:
     return limbs
 
 
-def trimmed(limbs: Numbers) -> tuple[int, Numbers]:
+def trimmed(limbs: Int64s) -> tuple[int, Int64s]:
     """How many lowest columns are not needed, and settled rows without needless columns."""
     while limbs.shape[1] > 1:
         rest, last = limbs[:, -2], limbs[:, -1]
@@ -335,19 +335,19 @@ def trimmed(limbs: Numbers) -> tuple[int, Numbers]:
     return low, limbs[:, low:]
 
 
-def fixed_lists(rows: Numbers) -> pa.FixedSizeListArray:
+def fixed_lists(rows: Int64s) -> pa.FixedSizeListArray:
     """Rows of one or more numbers as an Arrow column."""
     flat = pa.array(np.ascontiguousarray(rows).reshape(-1))
     return pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
 
 
-def rows_of_lists(column: pa.FixedSizeListArray) -> Numbers:
+def rows_of_lists(column: pa.FixedSizeListArray) -> Int64s:
     """The inverse of `fixed_lists`."""
-    numbers: Numbers = column.flatten().to_numpy().reshape(len(column), -1)
+    numbers: Int64s = column.flatten().to_numpy().reshape(len(column), -1)
     return numbers
 
 
-def shifted(limbs: Numbers, skipped: int, width: int) -> Numbers:
+def shifted(limbs: Int64s, skipped: int, width: int) -> Int64s:
     """The rows with so many zero columns before them, and as many columns in all."""
     rows = np.zeros((len(limbs), width), np.int64)
     rows[:, skipped : skipped + limbs.shape[1]] = limbs

@@ -20,7 +20,7 @@ from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import (
     Accumulator,
     Answers,
-    Numbers,
+    Int64s,
     as_doubles,
     fitted,
     validity,
@@ -52,9 +52,9 @@ class Variances(Accumulator):
         self.functions = [aggregate.function for aggregate in aggregates]
         self.asked[[FUNCTIONS[function] for function in self.functions]] = True
         self.low = 0
-        self.counts: Numbers = np.zeros((0, 4), np.int64)
-        self.limbs: Numbers = np.zeros((0, 1), np.int64)
-        self.squares: Numbers = np.zeros((0, 3), np.int64)
+        self.counts: Int64s = np.zeros((0, 4), np.int64)
+        self.limbs: Int64s = np.zeros((0, 1), np.int64)
+        self.squares: Int64s = np.zeros((0, 3), np.int64)
 
     def slide(self, versions: Versions, column: pa.Array) -> dict[str, Answers]:
         """What is asked for of variances and standard deviations."""
@@ -85,7 +85,7 @@ class Variances(Accumulator):
         self.counts = fitted(self.counts, slots)
         self.limbs, self.squares = fitted(self.limbs, slots), fitted(self.squares, slots)
 
-    def clear(self, slots: Numbers) -> None:
+    def clear(self, slots: Int64s) -> None:
         """Forgets what these slots held."""
         for array in (self.counts, self.limbs, self.squares):
             array[slots] = 0
@@ -104,7 +104,7 @@ class Variances(Accumulator):
         self.squares = shifted(self.squares, 2 * skipped, 2 * width + 1)
         self.low = new_low
 
-    def state(self, slots: Numbers) -> tuple[int, list[pa.Array]]:
+    def state(self, slots: Int64s) -> tuple[int, list[pa.Array]]:
         """Counts and limbs of some slots in the one form their values have, and `low` in it."""
         skipped, limbs = trimmed(settled(self.limbs[slots]))
         skipped_squares, squares = trimmed(settled(self.squares[slots]))
@@ -118,7 +118,7 @@ class Variances(Accumulator):
         )
         return self.low + least if used else 0, [fixed_lists(each) for each in rows]
 
-    def load(self, slots: Numbers, low: int, columns: Sequence[pa.Array]) -> None:
+    def load(self, slots: Int64s, low: int, columns: Sequence[pa.Array]) -> None:
         """Puts back what `state` gave, into an accumulator that holds nothing yet."""
         counts, limbs, squares = map(rows_of_lists, columns)
         self.fit(int(slots.max(initial=-1)) + 1)
@@ -132,6 +132,6 @@ class Variances(Accumulator):
         self.squares[slots, : squares.shape[1]] = squares
 
 
-def _from(limbs: Numbers, skipped: int) -> Numbers:
+def _from(limbs: Int64s, skipped: int) -> Int64s:
     """Trimmed rows with so many columns before them; one column where all are 0."""
     return shifted(limbs, skipped, skipped + limbs.shape[1]) if limbs.any() else limbs[:, :1]

@@ -34,8 +34,8 @@ from windrow.kernels.sliding_aggregate import Weights, slide_counts
 from windrow.kernels.versions import Versions, changes_of
 from windrow.operators.accumulators.base import (
     Accumulator,
-    AliveRows,
     Answers,
+    SlotRows,
     ValueKeeper,
     nothing_to_delete,
     resized,
@@ -140,7 +140,7 @@ class AliveValues:
     def _enter(self, rows: ChangeBatch) -> None:
         rows = rows.sorted_by(rows.times)
         slots = np.array(rows.columns.column("slot"))
-        alive = AliveRows(slots, np.array(rows.times), np.array(rows.signs_or_insert()))
+        alive = SlotRows(slots, np.array(rows.times), np.array(rows.signs_or_insert()))
         for column, own in self._kept.items():
             for accumulator in own:
                 accumulator.enter(alive, rows.columns.column(column))

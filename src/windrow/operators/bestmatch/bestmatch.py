@@ -55,7 +55,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.operators.bestmatch.match_index import LEFT, RIGHT, PairFinder
-from windrow.operators.bestmatch.rows import Found, RowBuilder, gathered
+from windrow.operators.bestmatch.rows import FoundPairs, RowBuilder, gathered
 from windrow.operators.columns.changes import ChangeBatch, select
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.engine.base import WaitingOp
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 FIRST, SECOND = "$first", "$second"
 """The numbers of a pair's rows: the one that was judged, and the one that is yet to be."""
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 class EmittedPairs:
@@ -81,12 +81,12 @@ class EmittedPairs:
     def __init__(self) -> None:
         self.log = ChunkBuffer("time")
 
-    def note(self, judged: Numbers, others: Numbers, times: Numbers) -> None:
+    def note(self, judged: Int64s, others: Int64s, times: Int64s) -> None:
         """Notes pairs; the times are those of the rows that are yet to be judged."""
         entries = pa.RecordBatch.from_pydict({FIRST: judged, SECOND: others})
         self.log.append(ChangeBatch(entries, times))
 
-    def names(self, judged: Numbers, others: Numbers, times: Numbers) -> NDArray[np.bool_]:
+    def names(self, judged: Int64s, others: Int64s, times: Int64s) -> NDArray[np.bool_]:
         """Which pairs are noted, of those whose other rows have these times."""
         if not len(times):
             return np.zeros(0, np.bool_)
@@ -105,7 +105,7 @@ class EmittedPairs:
         self.log.drop_below(bound)
 
     @staticmethod
-    def _within(part: ChunkSlice, first: int, last: int) -> tuple[Numbers, Numbers]:
+    def _within(part: ChunkSlice, first: int, last: int) -> tuple[Int64s, Int64s]:
         """The pairs that a chunk notes at times from first to last."""
         start = max(part.skip, int(np.searchsorted(part.chunk.keys, first, side="left")))
         stop = max(start, int(np.searchsorted(part.chunk.keys, last, side="right")))
@@ -274,13 +274,13 @@ class MatwinBestmatchOp(WaitingOp):
             found = self._new(port, rows, slices, found)
         return self._rows.build(port, rows, slices, found, alone)
 
-    def _best(self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
+    def _best(self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> FoundPairs:
         """The best pairs of final rows with the other input's rows, by the former."""
         return self._finders[port].best(rows, slices)
 
     def _new(
-        self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice], found: Found
-    ) -> Found:
+        self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice], found: FoundPairs
+    ) -> FoundPairs:
         """The pairs that this bucket answers for and that did not come out for the other side."""
         if self._own is not None and port == RIGHT:
             at_home = gathered(slices, found, _at_home, np.bool_)

@@ -50,10 +50,10 @@ if TYPE_CHECKING:
     Codes = NDArray[np.uint64]
 
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-Events: TypeAlias = tuple[Numbers, Numbers, NDArray[np.int8]]
+Events: TypeAlias = tuple[Int64s, Int64s, NDArray[np.int8]]
 """Pairs, instants, and whether each comes (1) or goes (-1)."""
 
 NO_GROUP = -1
@@ -80,13 +80,13 @@ class RivalPairs:
     sets: Sequence[pa.Array]
     columns: pa.RecordBatch
     partial: Sequence[Dimension]
-    times: Numbers
-    ends: Numbers
+    times: Int64s
+    ends: Int64s
     is_new: Flags
-    free: Numbers
+    free: Int64s
     is_shown: Flags
 
-    def judged(self, number: int, groups: Numbers, watermark: int, counters: Counters) -> Events:
+    def judged(self, number: int, groups: Int64s, watermark: int, counters: Counters) -> Events:
         """What comes and goes below the watermark in the so many-th list of groups, pair by pair.
 
         `groups` has the group of each pair in it, or NO_GROUP.
@@ -105,7 +105,7 @@ class RivalPairs:
         return pairs, times, signs
 
     def _compared(
-        self, free: Numbers, is_shown: Flags, groups: Numbers, counters: Counters
+        self, free: Int64s, is_shown: Flags, groups: Int64s, counters: Counters
     ) -> Iterator[Events]:
         """What the new pairs change, block by block."""
         chosen = np.flatnonzero((groups != NO_GROUP) & (self.is_new | (free < self.ends)))
@@ -124,8 +124,8 @@ class RivalPairs:
             yield block[found.pairs], found.times, found.signs.astype(np.int8)
 
     def _blocks(
-        self, chosen: Numbers, groups: Numbers, free: Numbers
-    ) -> Iterator[tuple[Numbers, Flags]]:
+        self, chosen: Int64s, groups: Int64s, free: Int64s
+    ) -> Iterator[tuple[Int64s, Flags]]:
         """The pairs that are compared at a time, and which of them are new then."""
         is_new = self.is_new[chosen]
         if not self.partial:
@@ -144,7 +144,7 @@ class RivalPairs:
             kept = comes | (free[own] < self.ends[own])
             yield own[kept], comes[kept]
 
-    def _worth(self, block: Numbers, starts: Numbers, is_new: Flags) -> Worth:
+    def _worth(self, block: Int64s, starts: Int64s, is_new: Flags) -> Worth:
         codes = np.ascontiguousarray(self.codes[block])
         set_starts, elements = _elements([own.take(pa.array(block)) for own in self.sets], block)
         first_said = np.zeros(len(block) if self.partial else 0, np.int64)
@@ -159,7 +159,7 @@ class RivalPairs:
         return Worth(codes, set_starts, elements, first_said, said)
 
     def _said(
-        self, codes: NDArray[np.uint64], block: Numbers, one: Numbers, other: Numbers
+        self, codes: NDArray[np.uint64], block: Int64s, one: Int64s, other: Int64s
     ) -> NDArray[np.int8]:
         """What the partial orders say of pairs and others, where numbers leave it open."""
         is_better, is_worse = by_codes(codes, codes.shape[1], one, other)
@@ -180,12 +180,12 @@ class RivalPairs:
         return (BETTER * is_better + WORSE * is_worse).astype(np.int8)
 
 
-def _starts(groups: Numbers) -> Numbers:
+def _starts(groups: Int64s) -> Int64s:
     """Where each run of one group begins."""
     return np.flatnonzero(np.diff(groups, prepend=NO_GROUP))
 
 
-def _elements(sets: Sequence[pa.Array], block: Numbers) -> tuple[Numbers, Numbers]:
+def _elements(sets: Sequence[pa.Array], block: Int64s) -> tuple[Int64s, Int64s]:
     """The sets of pairs as one each: where each begins, and the elements, ascending in each."""
     if not sets:
         return np.zeros(1, np.int64), np.empty(0, np.int64)
@@ -203,7 +203,7 @@ def _elements(sets: Sequence[pa.Array], block: Numbers) -> tuple[Numbers, Number
     return starts, writable(element[order])
 
 
-def in_any(events: Sequence[Events], was_shown: Numbers) -> Events:
+def in_any(events: Sequence[Events], was_shown: Int64s) -> Events:
     """When a pair is in the answer for some group of columns: changes of that, in time order.
 
     for the left    +.......-       +....

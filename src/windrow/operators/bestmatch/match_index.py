@@ -31,7 +31,7 @@ from windrow.kernels.bestmatch import Index, Measures, Pairs, Probes, best_of_ru
 from windrow.kernels.jit import writable
 from windrow.operators.bestmatch.distances import Measure, has_values, shifted
 from windrow.operators.bestmatch.match_orders import ValueOrders
-from windrow.operators.bestmatch.rows import Found, PairValues
+from windrow.operators.bestmatch.rows import FoundPairs, PairValues
 from windrow.operators.columns import key_columns as keys
 from windrow.operators.columns.arrow_types import moved
 from windrow.physical.algorithms import MATWIN_GRID, MATWIN_PLAIN, NESTED_LOOPS
@@ -254,7 +254,7 @@ class PairFinder:
         self.port, self.other = port, 1 - port
         self.counters = counters
 
-    def best(self, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
+    def best(self, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> FoundPairs:
         """The best pairs of some rows, which are in time order, with the rows of the slices."""
         asked = self.rows.features(rows, self.port)
         span = self.rows.spans(asked.times)
@@ -273,7 +273,7 @@ class PairFinder:
                 parts.append(np.full(len(pairs.rows), number, np.int64))
         if not found:
             nothing = np.empty(0, np.int64)
-            return Found(nothing, nothing, nothing)
+            return FoundPairs(nothing, nothing, nothing)
         return self._best_of(rows, slices, asked, found, parts)
 
     def _times(
@@ -297,12 +297,12 @@ class PairFinder:
         asked: Features,
         found: list[Pairs],
         parts: list[NDArray[np.int64]],
-    ) -> Found:
+    ) -> FoundPairs:
         """The best pairs of each row over all chunks, by row."""
         probes = np.concatenate([pairs.probes for pairs in found])
         order = np.argsort(probes, kind="stable")
         probes = probes[order]
-        pairs = Found(
+        pairs = FoundPairs(
             asked.rows[probes],
             np.concatenate(parts)[order],
             np.concatenate([pairs.rows for pairs in found])[order],

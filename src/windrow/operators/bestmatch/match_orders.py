@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from windrow.operators.bestmatch.rows import PairValues
 
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 class Elements(NamedTuple):
     """The elements of a column of arrays, in order: whose each is, and which."""
 
-    owners: Numbers
-    codes: Numbers
+    owners: Int64s
+    codes: Int64s
 
 
 def coded_elements(one: pa.Array, other: pa.Array) -> tuple[Elements, Elements, pa.Array]:

@@ -28,16 +28,16 @@ Item = TypeVar("Item", bound=np.generic)
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundPairs:
     """Pairs: `rows[i]` of the chunk of `slices[parts[i]]` for row `asked[i]`, by asked."""
 
     asked: NDArray[np.int64]
     parts: NDArray[np.int64]
     rows: NDArray[np.int64]
 
-    def take(self, pairs: NDArray[np.int64]) -> Found:
+    def take(self, pairs: NDArray[np.int64]) -> FoundPairs:
         """Some of the pairs."""
-        return Found(self.asked[pairs], self.parts[pairs], self.rows[pairs])
+        return FoundPairs(self.asked[pairs], self.parts[pairs], self.rows[pairs])
 
 
 class RowBuilder:
@@ -57,7 +57,7 @@ class RowBuilder:
         port: int,
         rows: ChangeBatch,
         slices: Sequence[ChunkSlice],
-        found: Found,
+        found: FoundPairs,
         alone: NDArray[np.int64],
     ) -> ChangeBatch:
         """The pairs found for judged rows of `port`, and those that stand alone, by judged row.
@@ -94,7 +94,7 @@ class Gathered:
     `places[i]` is where the other row of pair i stands among the rows gathered.
     """
 
-    def __init__(self, slices: Sequence[ChunkSlice], found: Found) -> None:
+    def __init__(self, slices: Sequence[ChunkSlice], found: FoundPairs) -> None:
         by_part = np.argsort(found.parts, kind="stable")
         self.places = np.empty(len(by_part), np.int64)
         self.places[by_part] = np.arange(len(by_part))
@@ -136,7 +136,7 @@ class Gathered:
 
 def gathered(
     slices: Sequence[ChunkSlice],
-    found: Found,
+    found: FoundPairs,
     values: Callable[[ChangeBatch], NDArray[Item]],
     kind: type[Item],
 ) -> NDArray[Item]:
@@ -149,7 +149,7 @@ def gathered(
 
 
 @dataclass(frozen=True)
-class Distinct:
+class DistinctRows:
     """Arrays of some rows, each once; `places[i]` is that of pair i among them."""
 
     array: pa.Array
@@ -160,7 +160,7 @@ class PairValues:
     """The values that the rows of candidate pairs have; `port` is judged, `found` by its rows."""
 
     def __init__(
-        self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice], found: Found
+        self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice], found: FoundPairs
     ) -> None:
         self._port = port
         self._rows = rows
@@ -179,16 +179,18 @@ class PairValues:
         other = others.array.take(pa.array(others.places))
         return (own, other) if self._port == 0 else (other, own)
 
-    def distinct(self, dimension: Dimension, pairs: NDArray[np.int64]) -> tuple[Distinct, Distinct]:
+    def distinct(
+        self, dimension: Dimension, pairs: NDArray[np.int64]
+    ) -> tuple[DistinctRows, DistinctRows]:
         """The judged and the other rows' values of a dimension, each row of some pairs once."""
         names = (dimension.left, dimension.right)
         found = self._found.take(pairs)
         rows, places = np.unique(found.asked, return_inverse=True)
         column = self._rows.columns.column(names[self._port])
-        judged = Distinct(column.take(pa.array(rows)), places)
+        judged = DistinctRows(column.take(pa.array(rows)), places)
         # Chunk and row as one number: both are far below 2^31.
         keys, places = np.unique(found.parts << 32 | found.rows, return_inverse=True)
-        once = Found(keys, keys >> 32, keys & 0xFFFFFFFF)
+        once = FoundPairs(keys, keys >> 32, keys & 0xFFFFFFFF)
         others = Gathered(self._slices, once)
         array = others.column(names[1 - self._port], column.type, others.places)
-        return judged, Distinct(array, places)
+        return judged, DistinctRows(array, places)

@@ -28,7 +28,7 @@ groups that pairs come to, and writes what changes, whatever is kept.
 Where unmatched tuples are kept, the join gives each tuple once more, with NULLs in place of
 another: a pair that is worse than any of the tuple, and so in the answer while there is none.
 
-**A step** (`Step`) judges together, and writes anew:
+**A step** (`SkylineStep`) judges together, and writes anew:
 
     there    [ .. x .. | .. x ... x ]      x: in a group with a pair that comes
     due      [ x x ]                       comes or goes by itself, below the watermark
@@ -109,7 +109,7 @@ class SlidingSkylineOp(SteppingOp):
     def _judge_waiting(self) -> None:
         """Keeps those of the pairs that wait that are best among them at some instant."""
         rows = concat([part.rows() for part in self._waiting.slices])
-        kept = Step(self._reader, ChunkBuffer(), None, rows).ever_shown()
+        kept = SkylineStep(self._reader, ChunkBuffer(), None, rows).ever_shown()
         self.counters.drops += len(rows) - len(kept)
         self._waiting.slices, self._unjudged = [], 0
         self._waiting.append(rows.take(np.sort(kept)))
@@ -119,7 +119,7 @@ class SlidingSkylineOp(SteppingOp):
         coming = self._waiting.pop_below(bound)
         self._unjudged = min(self._unjudged, self._waiting.rows)
         due = self._there.pop_below(bound)
-        step = Step(self._reader, self._there, due, coming)
+        step = SkylineStep(self._reader, self._there, due, coming)
         result = step.judged(bound, self.counters)
         self.counters.drops += step.put_back(self._there)
         return result
@@ -143,7 +143,7 @@ def ever_best(
     """
     reader = PairReader(node)
     places, rows = reader.read(pairs)
-    step = Step(reader, ChunkBuffer(), None, rows)
+    step = SkylineStep(reader, ChunkBuffer(), None, rows)
     return pairs.take(np.sort(places[step.ever_shown()]))
 
 
@@ -153,7 +153,7 @@ FREE = "$free{}"
 ALONE = "$alone"
 """A column of our own, the first code: 1 where a row is no pair, but stands for having none."""
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 class PairReader:
@@ -169,7 +169,7 @@ class PairReader:
         self._group_marks = node.group_marks
         self._needed = node.needed
 
-    def read(self, batch: ChangeBatch) -> tuple[Numbers, ChangeBatch]:
+    def read(self, batch: ChangeBatch) -> tuple[Int64s, ChangeBatch]:
         """The rows that may ever be in the answer, by place, and as they are kept."""
         ends = batch.ends_or_never()
         is_alive = batch.times < ends
@@ -197,11 +197,11 @@ class _Grouped(NamedTuple):
     """The rivals of pairs that come in one list of groups: those there, and the group of others."""
 
     found: FoundRows
-    due: Numbers
-    coming: Numbers
+    due: Int64s
+    coming: Int64s
 
 
-class Step:
+class SkylineStep:
     """The pairs that one advance is about.
 
     Args:
@@ -239,7 +239,7 @@ class Step:
             return None
         return ChangeBatch(self._columns(self._reader.shown, pairs), times, None, signs)
 
-    def ever_shown(self) -> Numbers:
+    def ever_shown(self) -> Int64s:
         """Which of the pairs are best at some instant."""
         if self._rivals is None:
             return np.empty(0, np.int64)
@@ -263,7 +263,7 @@ class Step:
             there.append(self._kept(written, free[:, written], ends[written]))
         return int(np.count_nonzero(~stays))
 
-    def _kept(self, written: Numbers, free: Numbers, ends: Numbers) -> ChangeBatch:
+    def _kept(self, written: Int64s, free: Int64s, ends: Int64s) -> ChangeBatch:
         """Pairs as they are kept, at the times at which they come or go by themselves."""
         own = self._reader.free_names
         names = [name for name in self._pieces[0].columns.schema.names if name not in own]
@@ -301,7 +301,7 @@ class Step:
 
     def _placed(
         self, grouped: Sequence[_Grouped], taken: Sequence[int]
-    ) -> tuple[Numbers, list[Numbers]]:
+    ) -> tuple[Int64s, list[Int64s]]:
         """The places of all pairs, and per list of groups the group of each."""
         found = [
             np.concatenate([_NOWHERE, *(at << ROW_BITS | rows for at, rows in enumerate(own.rows))])
@@ -323,7 +323,7 @@ class Step:
         """What is known of the pairs; those from the first new one on come now."""
         at, worth = Places(self._places), self._reader.worth
 
-        def numbers(name: str) -> Numbers:
+        def numbers(name: str) -> Int64s:
             return at.numbers(lambda piece: self._pieces[piece].columns.column(name).to_numpy())
 
         every = np.arange(len(self._places))
@@ -346,7 +346,7 @@ class Step:
             is_shown=free == MIN_TICK,
         )
 
-    def _columns(self, names: Sequence[str], pairs: Numbers) -> pa.RecordBatch:
+    def _columns(self, names: Sequence[str], pairs: Int64s) -> pa.RecordBatch:
         """Some columns of some of the pairs, at least one."""
         if not names:
             return pa.RecordBatch.from_arrays([], names=[])

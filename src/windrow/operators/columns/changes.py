@@ -198,11 +198,11 @@ def counted(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 ROW_BITS = 32
 ROW_MASK = (1 << ROW_BITS) - 1
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 Item = TypeVar("Item", bound=np.generic)
 
 
-def rows_by_chunk(places: Numbers, chunks: int) -> list[Numbers]:
+def rows_by_chunk(places: Int64s, chunks: int) -> list[Int64s]:
     """Per chunk of so many, its rows at some places."""
     owners, rows = places >> ROW_BITS, places & ROW_MASK
     return [rows[owners == at] for at in range(chunks)]
@@ -211,7 +211,7 @@ def rows_by_chunk(places: Numbers, chunks: int) -> list[Numbers]:
 class Places:
     """Rows of a list of chunks, in any order, some perhaps several times."""
 
-    def __init__(self, places: Numbers) -> None:
+    def __init__(self, places: Int64s) -> None:
         self._chunks = (places >> ROW_BITS).astype(np.int16)
         self._rows = places & ROW_MASK
 
@@ -228,28 +228,28 @@ class Places:
         """The numbers at these places; `chunk` gives those of a chunk."""
         return self.computed(lambda at, rows: chunk(at)[rows])
 
-    def computed(self, of: Callable[[int, Numbers], NDArray[Item]]) -> NDArray[Item]:
+    def computed(self, of: Callable[[int, Int64s], NDArray[Item]]) -> NDArray[Item]:
         """What `of` gives for each place, told a chunk and rows of it."""
         taken = [of(at, rows) for at, rows in self._runs]
         whole = taken[0] if len(taken) == 1 else np.concatenate(taken)
         return whole if self._order is None else whole[self._back]
 
     @cached_property
-    def _order(self) -> Numbers | None:
+    def _order(self) -> Int64s | None:
         """What brings the places into the order of their chunks; None if they are."""
         if bool(np.all(self._chunks[:-1] <= self._chunks[1:])):
             return None
         return np.argsort(self._chunks, kind="stable")  # 16-bit numbers: a radix sort
 
     @cached_property
-    def _back(self) -> Numbers:
+    def _back(self) -> Int64s:
         assert self._order is not None
         back = np.empty_like(self._order)
         back[self._order] = np.arange(len(back))
         return back
 
     @cached_property
-    def _runs(self) -> list[tuple[int, Numbers]]:
+    def _runs(self) -> list[tuple[int, Int64s]]:
         """Each chunk that occurs, with the rows taken from it."""
         chunks, rows = self._chunks, self._rows
         if self._order is not None:

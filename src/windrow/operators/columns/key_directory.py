@@ -130,12 +130,12 @@ class KeyDirectory:
                 search = self._further(search, search.rows[self._differ(columns, search)])
         return search.slots
 
-    def _search(self, words: Words) -> key_table.Search:
+    def _search(self, words: Words) -> key_table.KeySearch:
         """A search for every word, at its beginning."""
         places = key_table.first_places(self._cells, words)
-        return key_table.Search(words, np.arange(len(words)), places, np.empty_like(places))
+        return key_table.KeySearch(words, np.arange(len(words)), places, np.empty_like(places))
 
-    def _further(self, search: key_table.Search, rows: Slots) -> key_table.Search:
+    def _further(self, search: key_table.KeySearch, rows: Slots) -> key_table.KeySearch:
         """The search of some rows, from the place after the one that they have come to."""
         search.places[rows] = (search.places[rows] + 1) & (len(self._cells) - 1)
         return search._replace(rows=rows)
@@ -166,7 +166,7 @@ class KeyDirectory:
         self._row_of[slots] = np.arange(len(slots))
         self._rebuild(len(slots))
 
-    def _find_or_add(self, columns: Sequence[pa.Array], search: key_table.Search) -> None:
+    def _find_or_add(self, columns: Sequence[pa.Array], search: key_table.KeySearch) -> None:
         """One round of a search; keys that find no candidate are added."""
         fresh = max(len(search.rows) - len(self._free), 0)
         unused = np.concatenate([self._free, np.arange(self.slot_count, self.slot_count + fresh)])
@@ -195,7 +195,9 @@ class KeyDirectory:
         if NEWEST_PART * len(self._newest[0]) > rows:
             self._columns, self._newest = _appended(self._columns, self._newest), []
 
-    def _differ(self, columns: Sequence[pa.Array], search: key_table.Search) -> NDArray[np.bool_]:
+    def _differ(
+        self, columns: Sequence[pa.Array], search: key_table.KeySearch
+    ) -> NDArray[np.bool_]:
         """Which of the rows searched have another key than the slot they found."""
         same = np.ones(len(search.rows), np.bool_)
         is_first_round = len(search.rows) == len(search.keys)

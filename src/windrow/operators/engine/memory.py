@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Part:
+class MemoryPart:
     """One of the equal parts that a query's memory is divided into.
 
     Attributes:
@@ -66,7 +66,7 @@ class Memory:
         *,
         may_spill: bool,
         folder: Path | None = None,
-        part: Part | None = None,
+        part: MemoryPart | None = None,
         is_tuples: bool = False,
     ) -> None:
         self.limit = limit
@@ -189,7 +189,7 @@ def memory_of_bucket(options: Options, buckets: int, bucket: int) -> Memory | No
     return Memory(
         max(1, whole.count // buckets) if buckets > 1 else whole.count,
         may_spill=options.on_memory == "spill",
-        part=Part(f"bucket {bucket}", buckets, whole) if buckets > 1 else None,
+        part=MemoryPart(f"bucket {bucket}", buckets, whole) if buckets > 1 else None,
         is_tuples=whole.is_tuples,
     )
 

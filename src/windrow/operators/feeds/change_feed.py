@@ -45,7 +45,7 @@ FIRST, LOST = "first", "lost"
 _LONGEST_ROW = 300
 """Characters of a row that an error shows."""
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 class ResolveChangesOp(SteppingOp):
@@ -122,14 +122,14 @@ class ResolveChangesOp(SteppingOp):
         given = np.flatnonzero(is_resolved)
         return self._shown(rows.take(given), times[given], ends[given]) if len(given) else None
 
-    def _ends(self, times: Numbers) -> Numbers:
+    def _ends(self, times: Int64s) -> Int64s:
         """The first instant at which rows that came at some times are gone."""
         if self._lasts == MAX_TICK:
             return np.full(len(times), MAX_TICK, np.int64)
-        ends: Numbers = np.minimum(times, MAX_TICK - self._lasts) + self._lasts
+        ends: Int64s = np.minimum(times, MAX_TICK - self._lasts) + self._lasts
         return ends
 
-    def _shown(self, rows: ChangeBatch, came: Numbers, ends: Numbers) -> ChangeBatch:
+    def _shown(self, rows: ChangeBatch, came: Int64s, ends: Int64s) -> ChangeBatch:
         """Changes with the columns of the node; in the time column, when the row came."""
         node = self._node
         arrays = [
@@ -199,16 +199,16 @@ class Deleted(NamedTuple):
             number on, of another change; NOTHING for none, and for a row that comes.
     """
 
-    places: Numbers
-    times: Numbers
-    taken: Numbers
+    places: Int64s
+    times: Int64s
+    taken: Int64s
 
 
 def find_deleted(
     there: Sequence[ChunkSlice],
     changes: ChangeBatch,
     names: Sequence[str],
-    ends_of: Callable[[Numbers], Numbers],
+    ends_of: Callable[[Int64s], Int64s],
     until: int,
 ) -> Deleted:
     """Finds the row that each delete takes back: the newest that is equal, of those there or that come.

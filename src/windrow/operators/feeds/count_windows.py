@@ -83,7 +83,7 @@ from windrow.schema import MAX_TICK
 
 NEXT_NUMBER = "next_number"
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 class NumberedRowsOp(SteppingOp):
@@ -115,13 +115,13 @@ class NumberedRowsOp(SteppingOp):
         """Rows that are there leave by number."""
         return (self._waiting,)
 
-    def _numbers_of(self, rows: int) -> Numbers:
+    def _numbers_of(self, rows: int) -> Int64s:
         """The next numbers, for so many rows."""
         first = self._numbers[NEXT_NUMBER]
         self._numbers[NEXT_NUMBER] += rows
         return np.arange(first, first + rows)
 
-    def _replace(self, new: Chunk, gone: Numbers) -> None:
+    def _replace(self, new: Chunk, gone: Int64s) -> None:
         """Takes rows out, and keeps the new ones but those among these; `gone` are their places.
 
         New rows have their places in the chunk after all that are stored.
@@ -160,7 +160,7 @@ class CountRowsOp(NumberedRowsOp):
         changes = concat([goes, comes])
         return changes.sorted_by(changes.times)
 
-    def _whole_window(self, new: Chunk) -> tuple[pa.RecordBatch, Numbers]:
+    def _whole_window(self, new: Chunk) -> tuple[pa.RecordBatch, Int64s]:
         """Takes rows in; gives those that leave, and the number of the row that each leaves with.
 
         Without PARTITION BY the oldest leave, and numbers tell which these are.
@@ -172,7 +172,7 @@ class CountRowsOp(NumberedRowsOp):
         self.counters.drops += len(leaving)
         return leaving.columns, leaving.ends_or_never() + self._node.rows
 
-    def _divided_window(self, new: Chunk) -> tuple[pa.RecordBatch, Numbers]:
+    def _divided_window(self, new: Chunk) -> tuple[pa.RecordBatch, Int64s]:
         """The same with PARTITION BY: rows leave from the middle."""
         slices = self._there.slices
         divided = divided_by(slices, new, self._node.partition)
@@ -231,8 +231,8 @@ class NewestChangesOp(NumberedRowsOp):
         return self._given(looked_at[moves.rows], moves.signs, times, chunks)
 
     def _places_of(
-        self, changes: ChangeBatch, is_delete: NDArray[np.bool_], coming: Numbers
-    ) -> Numbers:
+        self, changes: ChangeBatch, is_delete: NDArray[np.bool_], coming: Int64s
+    ) -> Int64s:
         """Where the row is that each change is of; what comes now is in the chunk after all stored."""
         now = len(self._there.slices)
         places = np.full(len(changes), NOTHING, np.int64)
@@ -258,8 +258,8 @@ class NewestChangesOp(NumberedRowsOp):
         return places
 
     def _looked_at(
-        self, slices: list[ChunkSlice], new: Chunk, changes: ChangeBatch, deleted: Numbers
-    ) -> Numbers:
+        self, slices: list[ChunkSlice], new: Chunk, changes: ChangeBatch, deleted: Int64s
+    ) -> Int64s:
         """The places of rows that may be in a window that changes, and of those that come; in order."""
         coming = (len(slices) << ROW_BITS) + np.arange(len(new))
         if self._node.partition:
@@ -274,7 +274,7 @@ class NewestChangesOp(NumberedRowsOp):
                 missing -= len(newest)
         return np.concatenate(parts[::-1])
 
-    def _partitions(self, places: Numbers, chunks: Sequence[Chunk]) -> tuple[Numbers, int]:
+    def _partitions(self, places: Int64s, chunks: Sequence[Chunk]) -> tuple[Int64s, int]:
         """Per row the partition that it is of, and how many there are."""
         if not self._node.partition or not len(places):
             return np.zeros(len(places), np.int64), 1
@@ -285,7 +285,7 @@ class NewestChangesOp(NumberedRowsOp):
         return writable(directory.slots_of(keys.columns)), directory.slot_count
 
     def _given(
-        self, places: Numbers, signs: NDArray[np.int8], times: Numbers, chunks: Sequence[Chunk]
+        self, places: Int64s, signs: NDArray[np.int8], times: Int64s, chunks: Sequence[Chunk]
     ) -> ChangeBatch:
         """The rows at some places, shown as changes."""
         if not len(places):
@@ -294,7 +294,7 @@ class NewestChangesOp(NumberedRowsOp):
         return ChangeBatch(columns, times, None, signs)
 
 
-def _newest_of(part: ChunkSlice, count: int) -> Numbers:
+def _newest_of(part: ChunkSlice, count: int) -> Int64s:
     """The newest rows alive of a slice's chunk, so many or all of them, ascending."""
     size = count
     while True:

@@ -57,7 +57,7 @@ from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.joins.keyed_rows import word_index
 from windrow.schema import MAX_TICK
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 class Met(NamedTuple):
@@ -70,8 +70,8 @@ class Met(NamedTuple):
 class Equal(NamedTuple):
     """Rows of a buffer that are of some kinds: per row its kind, and per slice which rows."""
 
-    kinds: Numbers
-    rows: list[Numbers]
+    kinds: Int64s
+    rows: list[Int64s]
     batch: ChangeBatch
 
 
@@ -215,8 +215,8 @@ class AliveRows:
         return concat([new.where(own == NOBODY), summed]), gone
 
     def _cut(
-        self, buffer: ChunkBuffer, equal: Equal, first_change: Numbers
-    ) -> tuple[Numbers, ChangeBatch]:
+        self, buffer: ChunkBuffer, equal: Equal, first_change: Int64s
+    ) -> tuple[Int64s, ChangeBatch]:
         """Keeps of some rows what lies before the first change of their kind; gives the rest."""
         ends, changes = equal.batch.ends_or_never(), first_change[equal.kinds]
         cut = np.flatnonzero(changes < ends)
@@ -240,7 +240,7 @@ def netted(rows: ChangeBatch) -> ChangeBatch:
     return replace(rows, ends=ends, signs=signs).where(is_left)
 
 
-def _partners(kinds: Numbers, times: Numbers, signs: NDArray[np.int8]) -> Numbers:
+def _partners(kinds: Int64s, times: Int64s, signs: NDArray[np.int8]) -> Int64s:
     """Per row the one that it takes back, or that takes it back, equal to it; NOBODY for none."""
     order = np.lexsort((-signs, times, kinds))
     paired = taken_by(kinds[order], writable(signs[order]))
@@ -249,7 +249,7 @@ def _partners(kinds: Numbers, times: Numbers, signs: NDArray[np.int8]) -> Number
     return partners
 
 
-def _summed(rows: ChangeBatch, kinds: Numbers) -> ChangeBatch:
+def _summed(rows: ChangeBatch, kinds: Int64s) -> ChangeBatch:
     """The rows as the stretches of time in which there are copies of them."""
     signs, ends = rows.signs_or_insert().astype(np.int64), rows.ends_or_never()
     does_end = np.flatnonzero(ends < MAX_TICK)
@@ -274,7 +274,7 @@ def _equal(
     return Equal(kind, rows, concat([none, *parts]))
 
 
-def _drop(buffer: ChunkBuffer, equal: Equal, taken: Numbers) -> None:
+def _drop(buffer: ChunkBuffer, equal: Equal, taken: Int64s) -> None:
     """Drops some of the rows found in a buffer."""
     is_taken = np.zeros(len(equal.kinds), np.bool_)
     is_taken[taken] = True
@@ -321,7 +321,7 @@ def contents(rows: ChangeBatch, *, with_ends: bool = True) -> list[pa.Array]:
     return [first, *rows.columns.columns]
 
 
-def kinds_of(content: list[pa.Array]) -> tuple[Numbers, Numbers]:
+def kinds_of(content: list[pa.Array]) -> tuple[Int64s, Int64s]:
     """Equal rows are of one kind: per kind its first row, and per row its kind."""
     slots = KeyDirectory().slots_of(content)
     _, firsts, kinds = np.unique(slots, return_index=True, return_inverse=True)
@@ -330,7 +330,7 @@ def kinds_of(content: list[pa.Array]) -> tuple[Numbers, Numbers]:
 
 def equal_rows(
     part: ChunkSlice, kinds: list[pa.Array], *, with_ends: bool = True
-) -> tuple[Numbers, Numbers]:
+) -> tuple[Int64s, Int64s]:
     """The rows of a slice that are of one of the kinds given: which kind, and which row."""
     index = word_index(
         part.chunk,
@@ -347,7 +347,7 @@ def equal_rows(
     return kind[is_same], rows[is_same]
 
 
-def _first_of_each(kind: Numbers, wanted: Numbers) -> NDArray[np.bool_]:
+def _first_of_each(kind: Int64s, wanted: Int64s) -> NDArray[np.bool_]:
     """Marks the first so many rows of each kind as are wanted."""
     order = np.argsort(kind, kind="stable")
     counts = np.bincount(kind, minlength=len(wanted))

@@ -29,7 +29,7 @@ from windrow.kernels.bew_period import (
     LOOKUPS,
     PROBE,
     TOUCHED,
-    Found,
+    FoundMatches,
     Probes,
     Progress,
     before_start,
@@ -48,13 +48,13 @@ from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.plan.exprs import Comparison
 from windrow.schema import MAX_TICK, MIN_TICK
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "<>": "<>"}
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedComparison:
     """`added operator chosen`: the added row's value against that of a row chosen before.
 
     Attributes:
@@ -74,7 +74,7 @@ class Asked:
 class StepTests:
     """The tests of one step, in the order in which they are made."""
 
-    compared: tuple[Asked, ...]
+    compared: tuple[AskedComparison, ...]
     rest: tuple[int, ...]
 
     @property
@@ -91,7 +91,7 @@ def step_tests(
     node: MultiJoin, windows: Sequence[JoinWindow], route: Route, at: int, numbers: Sequence[int]
 ) -> StepTests:
     """Sorts the predicates that step `at` of a route makes testable."""
-    compared: list[Asked] = []
+    compared: list[AskedComparison] = []
     rest: list[int] = []
     for number in numbers:
         found = [_asked(c, windows, route, at) for c in node.predicates[number].comparisons]
@@ -105,7 +105,7 @@ def step_tests(
 
 def _asked(
     comparison: Comparison, windows: Sequence[JoinWindow], route: Route, at: int
-) -> Asked | None:
+) -> AskedComparison | None:
     """The comparison as the step sees it; None where ranks cannot answer it."""
     added = route.order[at + 1]
     left, right = ranked_sides(comparison)
@@ -117,12 +117,12 @@ def _asked(
     for source, port in enumerate(route.order[: at + 1]):
         if windows[port].has(right.side.column):
             can_rank = windows[added].has_ranks(left) and windows[port].has_ranks(right)
-            return Asked(left, operator, right, source) if can_rank else None
+            return AskedComparison(left, operator, right, source) if can_rank else None
     return None
 
 
 def scan_tests(
-    tests: StepTests, windows: Sequence[JoinWindow], route: Route, places: Sequence[Numbers]
+    tests: StepTests, windows: Sequence[JoinWindow], route: Route, places: Sequence[Int64s]
 ) -> tuple[Wanted, Flags | None]:
     """What each combination asks of a scanned row, and which may ask at all (None for all).
 
@@ -151,7 +151,7 @@ def scan_tests(
 
 
 def compared_rows(
-    tests: StepTests, windows: Sequence[JoinWindow], route: Route, places: Sequence[Numbers]
+    tests: StepTests, windows: Sequence[JoinWindow], route: Route, places: Sequence[Int64s]
 ) -> Flags:
     """For which combinations every comparison is true; the added input's places come last."""
     holds = np.ones(len(places[-1]), np.bool_)
@@ -167,7 +167,7 @@ def compared_rows(
     return holds
 
 
-def _narrow(least: Numbers, most: Numbers, operator: str, values: Numbers) -> None:
+def _narrow(least: Int64s, most: Int64s, operator: str, values: Int64s) -> None:
     """Cuts the ranges [least, most] down to what compares so with the values.
 
     Strict bounds are one rank tighter; beyond the last rank there is nothing: an empty range.
@@ -204,14 +204,14 @@ class Partial:
         words: per key class that is still to be probed by, the word of the key.
     """
 
-    places: tuple[Numbers, ...]
-    times: Numbers
+    places: tuple[Int64s, ...]
+    times: Int64s
     words: dict[int, Words]
 
     def __len__(self) -> int:
         return int(self.times.shape[1])
 
-    def take(self, rows: Numbers) -> Partial:
+    def take(self, rows: Int64s) -> Partial:
         """The combinations at some positions."""
         words = {key: word[rows] for key, word in self.words.items()}
         return Partial(tuple(chosen[rows] for chosen in self.places), self.times[:, rows], words)
@@ -220,11 +220,11 @@ class Partial:
 FoundBlock: TypeAlias = Sequence[tuple[Route, Partial]]
 """Complete combinations, by the routes they were found by."""
 
-LookUp: TypeAlias = Callable[[int, Probes, Found, Progress], None]
+LookUp: TypeAlias = Callable[[int, Probes, FoundMatches, Progress], None]
 """Looks probes up in one chunk of a window, into the room for what is found."""
 
 
-MatchTest: TypeAlias = Callable[[Partial, Route, int, Numbers, Numbers], Numbers | None]
+MatchTest: TypeAlias = Callable[[Partial, Route, int, Int64s, Int64s], Int64s | None]
 """Which matches of a step, told probes and places, pass a test; None: all."""
 
 
@@ -242,7 +242,7 @@ class Search:
         self._windows = windows
         self._counters = counters
         self._predicates = predicates
-        self._rooms: dict[int, Found] = {}
+        self._rooms: dict[int, FoundMatches] = {}
         self._tests: dict[tuple[int, int], StepTests] = {}
 
     def blocks(self, routes: Sequence[Route]) -> Iterator[FoundBlock]:
@@ -343,7 +343,7 @@ class Search:
             return lambda chunk, *probing: window.scan(chunk, scan, *probing)
         return lambda chunk, *probing: window.probe(chunk, columns, *probing)
 
-    def _period(self, partial: Partial, route: Route, at: int) -> tuple[Numbers, Numbers]:
+    def _period(self, partial: Partial, route: Route, at: int) -> tuple[Int64s, Int64s]:
         """Between which keys the next row of each combination lies, both ends included."""
         step = route.steps[at]
         low, high = periods(partial.times, step.reach_back, step.reach_on)
@@ -384,14 +384,14 @@ class Search:
         return (self._same_keys, self._kept)
 
     def _within_windows(
-        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
+        self, partial: Partial, route: Route, at: int, probes: Int64s, places: Int64s
     ) -> Flags | None:
         """For which matches the conditions on times hold that step `at` completes; None: all.
 
         For searches that look rows up by something else than their times.
         """
 
-        def times_of(position: int) -> Numbers:
+        def times_of(position: int) -> Int64s:
             chosen = places if position > at else partial.places[position][probes]
             return self._windows[route.order[position]].times(Places(chosen))
 
@@ -401,8 +401,8 @@ class Search:
         return self._node.method == "hash" and bool(route.steps[at].classes)
 
     def _kept(
-        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
-    ) -> Numbers | None:
+        self, partial: Partial, route: Route, at: int, probes: Int64s, places: Int64s
+    ) -> Int64s | None:
         """The matches that pass the tests of step `at` that its look-up did not make; None: all."""
         tests = self._step_tests(route, at)
         compared = tests.compared if self._is_hashed(route, at) else ()
@@ -418,7 +418,7 @@ class Search:
             kept = kept[self._tested(rest, route, left)]
         return kept
 
-    def _tested(self, numbers: Sequence[int], route: Route, places: Sequence[Numbers]) -> Numbers:
+    def _tested(self, numbers: Sequence[int], route: Route, places: Sequence[Int64s]) -> Int64s:
         """The combinations of rows at some places, by input chosen, that predicates hold for."""
         columns: dict[str, pa.Array] = {}
         for port, own in zip(route.order, places, strict=False):
@@ -435,8 +435,8 @@ class Search:
         return self._tests[id(route), at]
 
     def _same_keys(
-        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
-    ) -> Numbers | None:
+        self, partial: Partial, route: Route, at: int, probes: Int64s, places: Int64s
+    ) -> Int64s | None:
         """The matches whose keys are equal by value; None where the words have proven it."""
         step = route.steps[at]
         ours = self._windows[step.input]
@@ -456,7 +456,7 @@ class Search:
             same = equal if same is None else same & equal
         return None if same is None else np.flatnonzero(same)
 
-    def _words(self, route: Route, position: int, places: Numbers) -> dict[int, Words]:
+    def _words(self, route: Route, position: int, places: Int64s) -> dict[int, Words]:
         """The words that later steps take from the input chosen at a position."""
         chosen = route.order[position]
         window = self._windows[chosen]
@@ -470,8 +470,8 @@ class Search:
         columns = [self._node.classes[key].columns[chosen] for key in classes]
         return tuple(column for column in columns if column is not None)
 
-    def _room(self, at: int) -> Found:
+    def _room(self, at: int) -> FoundMatches:
         if at not in self._rooms:
             empty = [np.empty(MOST_FOUND, np.int64) for _ in range(3)]
-            self._rooms[at] = Found(*empty)
+            self._rooms[at] = FoundMatches(*empty)
         return self._rooms[at]

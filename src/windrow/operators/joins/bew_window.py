@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.alive_index import AliveIndex, AliveProbes, RowTests, alive_index, probe_alive
 from windrow.kernels.bew_hash import Buckets, buckets_of, probe_buckets
-from windrow.kernels.bew_period import Found, Probes, Progress
+from windrow.kernels.bew_period import FoundMatches, Probes, Progress
 from windrow.kernels.bew_scan import Queue, Wanted, scan_queue
 from windrow.kernels.jit import writable
 from windrow.operators.columns.changes import ROW_BITS, ChangeBatch, Places
@@ -31,7 +31,7 @@ from windrow.operators.columns.key_columns import (
 )
 from windrow.operators.columns.total_order import Ranked, ranks_of, valid_rows
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
@@ -109,11 +109,11 @@ class JoinWindow:
         times = places.numbers(lambda at: self.slices[at].chunk.keys)
         return ChangeBatch(columns, times, self.ends(places) if self.has_ends else None)
 
-    def times(self, places: Places) -> Numbers:
+    def times(self, places: Places) -> Int64s:
         """The event times of the rows at some places."""
         return places.numbers(lambda at: self.slices[at].chunk.batch.times)
 
-    def ends(self, places: Places) -> Numbers:
+    def ends(self, places: Places) -> Int64s:
         """The ends of the rows at some places."""
         return places.numbers(lambda at: self.slices[at].chunk.batch.ends_or_never())
 
@@ -122,21 +122,23 @@ class JoinWindow:
         at: int,
         columns: tuple[str, ...],
         probes: Probes,
-        found: Found,
+        found: FoundMatches,
         progress: Progress,
     ) -> None:
         """Looks probes up in chunk `at`, in the buckets by some key columns."""
         index = buckets(self.slices[at].chunk, columns)
         probe_buckets(index, probes, self._spans[at], at << ROW_BITS, found, progress)
 
-    def scan(self, at: int, scan: Scan, probes: Probes, found: Found, progress: Progress) -> None:
+    def scan(
+        self, at: int, scan: Scan, probes: Probes, found: FoundMatches, progress: Progress
+    ) -> None:
         """Looks probes up in chunk `at` by going through the rows of their periods."""
         part = self.slices[at]
         queue = _queue(part.chunk, scan.columns, scan.lines)._replace(skip=part.skip)
         scan_queue(queue, probes, scan.tests, at << ROW_BITS, found, progress)
 
     def probe_alive(
-        self, at: int, scan: Scan, probes: AliveProbes, found: Found, progress: Progress
+        self, at: int, scan: Scan, probes: AliveProbes, found: FoundMatches, progress: Progress
     ) -> None:
         """Looks probes up in chunk `at`, in order of ends: by key, among rows that start in time."""
         chunk = self.slices[at].chunk
@@ -156,7 +158,7 @@ class JoinWindow:
             self._has_ranks[line] = all(_ranks(p.chunk, line) is not None for p in self.slices)
         return self._has_ranks[line]
 
-    def ranked(self, line: Ranked, places: Places) -> tuple[Numbers, Flags | None]:
+    def ranked(self, line: Ranked, places: Places) -> tuple[Int64s, Flags | None]:
         """The ranks of a column at some places, and which are no NULL (None for all)."""
         column = line.side.column
         ranks = places.numbers(lambda at: _known(_ranks(self.slices[at].chunk, line)))
@@ -210,7 +212,7 @@ def _queue(chunk: Chunk, columns: tuple[str, ...], lines: tuple[Ranked, ...]) ->
     return chunk.derive(f"queue by {columns} and {lines}", made)
 
 
-def _ranks(chunk: Chunk, line: Ranked) -> Numbers | None:
+def _ranks(chunk: Chunk, line: Ranked) -> Int64s | None:
     """The ranks of a column; None where some value has none."""
     column = chunk.batch.columns.column(line.side.column)
     return chunk.derive(f"ranks of {line}", lambda: ranks_of(column, line))
@@ -221,7 +223,7 @@ def _valid(chunk: Chunk, column: str) -> Flags:
     return chunk.derive(f"valid {column}", lambda: valid_rows(chunk.batch.columns.column(column)))
 
 
-def _known(ranks: Numbers | None) -> Numbers:
+def _known(ranks: Int64s | None) -> Int64s:
     assert ranks is not None  # `has_ranks` was asked
     return ranks
 

@@ -76,7 +76,7 @@ from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.operators.columns.total_order import in_total_order
 from windrow.operators.engine.base import Counters, WaitingOp
 from windrow.operators.joins.bew_join import gathered
-from windrow.operators.joins.bew_search import FoundBlock, MatchTest, Numbers, Partial, Search
+from windrow.operators.joins.bew_search import FoundBlock, Int64s, MatchTest, Partial, Search
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.join_inputs import can_match, last_needed, only_inserts
 from windrow.operators.joins.join_steps import Predicates, Route, both, routes_of
@@ -102,9 +102,9 @@ class CountSearch(Search):
         super().__init__(node, windows, counters, predicates)
         self._join = node
         self._counted = counted
-        self._first: dict[tuple[int, int], Numbers] = {}
+        self._first: dict[tuple[int, int], Int64s] = {}
 
-    def _period(self, partial: Partial, route: Route, at: int) -> tuple[Numbers, Numbers]:
+    def _period(self, partial: Partial, route: Route, at: int) -> tuple[Int64s, Int64s]:
         """From the first row there up to the one that enters, which is the route's start."""
         places = partial.places[0]
         low = self._first_there(route.start, route.steps[at].input)[places & ROW_MASK]
@@ -112,7 +112,7 @@ class CountSearch(Search):
         can_enter = self._counted[route.start].can_enter(places)
         return low, high if can_enter is None else np.where(can_enter, high, -1)
 
-    def _first_there(self, start: int, port: int) -> Numbers:
+    def _first_there(self, start: int, port: int) -> Int64s:
         """The first number of an input that is there as each new row of another one enters."""
         if (start, port) not in self._first:
             new = self._windows[start].new
@@ -128,8 +128,8 @@ class CountSearch(Search):
         return (self._there, *super()._match_tests())
 
     def _there(
-        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
-    ) -> Numbers | None:
+        self, partial: Partial, route: Route, at: int, probes: Int64s, places: Int64s
+    ) -> Int64s | None:
         """The matches that are there as a row enters, and in time."""
         counted = self._counted[route.steps[at].input]
         there = counted.is_there(places, partial.times[0][probes])
@@ -333,15 +333,15 @@ class CountWindow:
         self._hides = any(len(self._unmatched(part.chunk)) for part in rows.slices)
         self._directory = KeyDirectory()
         self._partitions: Partitions | None = None
-        self._members: Numbers = np.zeros(0, np.int64)
-        self._leaving: Numbers = np.zeros(0, np.int64)  # places, ascending
-        self._exits: Numbers = np.zeros(0, np.int64)  # the number at which each of them leaves
+        self._members: Int64s = np.zeros(0, np.int64)
+        self._leaving: Int64s = np.zeros(0, np.int64)  # places, ascending
+        self._exits: Int64s = np.zeros(0, np.int64)  # the number at which each of them leaves
         if self._own.partition and rows.new is not None:
             self._divide(rows.new)
 
     def first_there(
-        self, entering: Numbers, times: Numbers, keys: Sequence[pa.Array] | None
-    ) -> Numbers:
+        self, entering: Int64s, times: Int64s, keys: Sequence[pa.Array] | None
+    ) -> Int64s:
         """The first number that may still be there as rows of another input enter.
 
         Args:
@@ -364,7 +364,7 @@ class CountWindow:
             first = np.maximum(first, entering - self._within)
         return first
 
-    def first_since(self, times: Numbers) -> Numbers:
+    def first_since(self, times: Int64s) -> Int64s:
         """The number of the first row from each of some times on; NEVER for none."""
         parts = self._parts
         lasts = np.array([part.chunk.batch.times[-1] for part in parts], np.int64)
@@ -377,7 +377,7 @@ class CountWindow:
             first[asked] = part.chunk.keys[np.maximum(rows, part.skip)]
         return first
 
-    def is_there(self, places: Numbers, entering: Numbers) -> Flags | None:
+    def is_there(self, places: Int64s, entering: Int64s) -> Flags | None:
         """Whether rows that `first_there` allows are there as others enter; None: all are."""
         there: Flags | None = None
         if self._has_gone:
@@ -389,16 +389,16 @@ class CountWindow:
             there = both(there, (self._leaving[at] != places) | (self._exits[at] > entering))
         return there
 
-    def can_enter(self, places: Numbers) -> Flags | None:
+    def can_enter(self, places: Int64s) -> Flags | None:
         """Whether rows can match anything at all as they enter; None: all can."""
         return self._can_match(places) if self._hides else None
 
-    def leaving(self) -> tuple[list[Numbers], Numbers]:
+    def leaving(self) -> tuple[list[Int64s], Int64s]:
         """Per slice stored the rows of its chunk that leave in this step, and those of the new."""
         *stored, new = rows_by_chunk(self._leaving, self._stored + 1)
         return stored, new
 
-    def _newest_before(self, entering: Numbers, rows: int) -> Numbers:
+    def _newest_before(self, entering: Int64s, rows: int) -> Int64s:
         """The number of the oldest row in [ROWS n] as each of some others enters.
 
             numbers    2   5   6   9           n = 2
@@ -432,16 +432,16 @@ class CountWindow:
         leaves = np.flatnonzero(exits != NEVER)
         self._leaving, self._exits = divided.places[leaves], exits[leaves]
 
-    def _can_match(self, places: Numbers) -> Flags:
+    def _can_match(self, places: Int64s) -> Flags:
         return Places(places).computed(
             lambda at, rows: ~_is_among(rows, self._unmatched(self._parts[at].chunk))
         )
 
-    def _unmatched(self, chunk: Chunk) -> Numbers:
+    def _unmatched(self, chunk: Chunk) -> Int64s:
         """The rows of a chunk with a key that can equal no other, ascending."""
         keys = [(key.columns[self._port], key.null_safe) for key in self._node.classes]
 
-        def found() -> Numbers:
+        def found() -> Int64s:
             return np.flatnonzero(~can_match(self._node, self._port, chunk.batch))
 
         return chunk.derive(f"unmatched by {keys}", found)
@@ -460,7 +460,7 @@ def partition_keys(node: CountJoin, start: int, port: int) -> tuple[str, ...] | 
     return tuple(found)
 
 
-def _is_among(rows: Numbers, some: Numbers) -> Flags:
+def _is_among(rows: Int64s, some: Int64s) -> Flags:
     """Which rows are among some others, which ascend."""
     if not len(some):
         return np.zeros(len(rows), np.bool_)

@@ -184,11 +184,11 @@ def only_one_way(route: Route, times: NDArray[np.int64]) -> NDArray[np.int64] | 
     return None if not meets.any() else np.flatnonzero(~meets)
 
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 def within_windows(
-    bounds: Sequence[Bound], route: Route, at: int, times_of: Callable[[int], Numbers]
+    bounds: Sequence[Bound], route: Route, at: int, times_of: Callable[[int], Int64s]
 ) -> NDArray[np.bool_] | None:
     """For which matches of step `at` the conditions that it completes hold; None: there are none.
 
@@ -216,7 +216,7 @@ def both(
     return first & second
 
 
-def _lies_within(start: Numbers, time: Numbers, lo: int, hi: int) -> NDArray[np.bool_]:
+def _lies_within(start: Int64s, time: Int64s, lo: int, hi: int) -> NDArray[np.bool_]:
     """Whether time - start lies in [-lo, hi]; differences beyond 64 bits count as the greatest."""
     ahead = time >= start
     # As unsigned numbers, differences of any two times are exact.

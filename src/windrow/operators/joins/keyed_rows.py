@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
     from windrow.physical.nodes.base import KeyClass
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 NO_KEY = -1
 """The slot of a row whose key equals none."""
@@ -53,7 +53,7 @@ class WantedKeys:
     """
 
     words: Words
-    slots: Numbers
+    slots: Int64s
     columns: Sequence[pa.Array] = ()
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class KeySlots:
     def __len__(self) -> int:
         return self._directory.slot_count if self._classes else 1
 
-    def slots_of(self, port: int, rows: ChangeBatch) -> Numbers:
+    def slots_of(self, port: int, rows: ChangeBatch) -> Int64s:
         """The slot of each row of an input; NO_KEY where a NULL keeps it from matching."""
         if not self._classes:
             return np.zeros(len(rows), np.int64)
@@ -83,7 +83,7 @@ class KeySlots:
         can_match = can_equal(len(rows), columns, [one.null_safe for one in self._classes])
         return np.where(can_match, self._directory.slots_of(columns), NO_KEY)
 
-    def wanted(self, *slots: Numbers) -> WantedKeys:
+    def wanted(self, *slots: Int64s) -> WantedKeys:
         """The keys of these slots, each once."""
         is_wanted = np.zeros(len(self) + 1, np.bool_)  # the last is where NO_KEY leads
         for own in slots:
@@ -100,7 +100,7 @@ class KeySlots:
             self._directory = KeyDirectory()
 
 
-def wanted_keys(directory: KeyDirectory, slots: Numbers, *, has_nulls: bool) -> WantedKeys:
+def wanted_keys(directory: KeyDirectory, slots: Int64s, *, has_nulls: bool) -> WantedKeys:
     """The keys of some slots of a directory, each once; `has_nulls`: some may be, or have, a NULL."""
     words, are_exact = directory.words_of(slots)
     order = np.argsort(words, kind="stable")
@@ -115,11 +115,11 @@ class FoundRows:
     """Rows of a buffer: per slice, which of its chunk's, and the slots of their keys."""
 
     slices: tuple[ChunkSlice, ...]
-    rows: tuple[Numbers, ...]
-    slots: tuple[Numbers, ...]
+    rows: tuple[Int64s, ...]
+    slots: tuple[Int64s, ...]
 
     @cached_property
-    def owners(self) -> Numbers:
+    def owners(self) -> Int64s:
         """The slot of each row's key, slice by slice."""
         return np.concatenate([np.empty(0, np.int64), *self.slots])
 
@@ -131,7 +131,7 @@ class FoundRows:
         parts = zip(self.slices, self.rows, strict=True)
         return concat([part.chunk.batch.take(own) for part, own in parts if len(own)])
 
-    def only(self, is_wanted: NDArray[np.bool_]) -> list[Numbers]:
+    def only(self, is_wanted: NDArray[np.bool_]) -> list[Int64s]:
         """Per slice, the rows whose key is marked; for `ChunkBuffer.drop`."""
         return [own[is_wanted[of]] for own, of in zip(self.rows, self.slots, strict=True)]
 
@@ -145,7 +145,7 @@ def rows_with_keys(buffer: ChunkBuffer, names: Sequence[str], wanted: WantedKeys
 
 def _in_slice(
     part: ChunkSlice, names: tuple[str, ...], wanted: WantedKeys
-) -> tuple[Numbers, Numbers]:
+) -> tuple[Int64s, Int64s]:
     """The rows of a slice's chunk, and the slot of each one's key."""
     rows, numbers = _index(part.chunk, names).rows_of(wanted.words, are_keys=not wanted.columns)
     is_found = (rows >= part.skip) & ~part.is_gone(rows)
@@ -159,10 +159,10 @@ class WordIndex(NamedTuple):
     """The words of a chunk's rows in ascending order, the row of each, and if no two are alike."""
 
     words: Words
-    rows: Numbers
+    rows: Int64s
     is_unique: bool
 
-    def rows_of(self, wanted: Words, *, are_keys: bool = False) -> tuple[Numbers, Numbers]:
+    def rows_of(self, wanted: Words, *, are_keys: bool = False) -> tuple[Int64s, Int64s]:
         """The rows that have one of some words, and the number of that word.
 
         Args:
@@ -218,8 +218,8 @@ class Divided:
 
     directory: KeyDirectory
     partitions: Partitions
-    places: Numbers
-    numbers: Numbers
+    places: Int64s
+    numbers: Int64s
 
 
 def divided_by(stored: Sequence[ChunkSlice], new: Chunk, names: tuple[str, ...]) -> Divided:
@@ -248,7 +248,7 @@ def partition_words(rows: ChangeBatch, names: Sequence[str]) -> Words:
 
 def places_of_partitions(
     slices: Sequence[ChunkSlice], names: tuple[str, ...], wanted: Words
-) -> Numbers:
+) -> Int64s:
     """The places of the rows alive that have one of some different words, ascending."""
     places = [np.zeros(0, np.int64)]
     for at, part in enumerate(slices):

@@ -53,7 +53,7 @@ class Matched:
         self.by_instant = by_instant
         self.log, self.lone = ChunkBuffer("time"), ChunkBuffer("time")
 
-    def note(self, rows: ChangeBatch) -> Numbers:
+    def note(self, rows: ChangeBatch) -> Int64s:
         """Logs rows that a push has found a match for; gives those that had none before."""
         numbers = _numbers(rows)
         fresh = np.flatnonzero(~self._is_logged(numbers, rows.times))
@@ -86,7 +86,7 @@ class Matched:
         """The rows for as long as they have a match, by instant; like `alone`."""
         return _for(rows, together(_matches(rows, log))) if log is not None else rows.slice(0, 0)
 
-    def _is_logged(self, numbers: Numbers, times: Numbers) -> Flags:
+    def _is_logged(self, numbers: Int64s, times: Int64s) -> Flags:
         """Which rows the log names already."""
         is_logged = np.zeros(len(numbers), np.bool_)
         first, last = int(times.min()), int(times.max())
@@ -105,12 +105,12 @@ def numbered(rows: ChangeBatch, first: int) -> ChangeBatch:
     return ChangeBatch(columns, rows.times, rows.ends)
 
 
-def _numbers(rows: ChangeBatch) -> Numbers:
-    numbers: Numbers = rows.columns.column(NUMBER).to_numpy()
+def _numbers(rows: ChangeBatch) -> Int64s:
+    numbers: Int64s = rows.columns.column(NUMBER).to_numpy()
     return numbers
 
 
-def _is_named(chunk: Chunk, numbers: Numbers) -> Flags:
+def _is_named(chunk: Chunk, numbers: Int64s) -> Flags:
     """Which numbers a chunk of the log names.
 
     A log names rows from all over the window, so that every chunk is asked for every match. One bit
@@ -128,7 +128,7 @@ def _is_named(chunk: Chunk, numbers: Numbers) -> Flags:
     return is_named
 
 
-def _bits(numbers: Numbers) -> tuple[int, NDArray[np.uint8]]:
+def _bits(numbers: Int64s) -> tuple[int, NDArray[np.uint8]]:
     """The least of some ascending numbers, and a bit for each number from there on."""
     first = int(numbers[0])
     offsets = numbers - first
@@ -140,16 +140,16 @@ def _bits(numbers: Numbers) -> tuple[int, NDArray[np.uint8]]:
     return first, bits
 
 
-def _places(rows: ChangeBatch, log: ChangeBatch) -> Numbers:
+def _places(rows: ChangeBatch, log: ChangeBatch) -> Int64s:
     """Which of the rows each entry of the log is about."""
     numbers = _numbers(rows)
     order = np.argsort(numbers)
-    places: Numbers = order[np.searchsorted(numbers[order], _numbers(log))]
+    places: Int64s = order[np.searchsorted(numbers[order], _numbers(log))]
     return places
 
 
 def _matches(rows: ChangeBatch, log: ChangeBatch) -> Intervals:
-    since: Numbers = log.columns.column(SINCE).to_numpy()
+    since: Int64s = log.columns.column(SINCE).to_numpy()
     return Intervals(_places(rows, log), since, log.ends_or_never())
 
 
@@ -158,17 +158,17 @@ def _for(rows: ChangeBatch, lives: Intervals) -> ChangeBatch:
     return ChangeBatch(take_columns(rows.columns, lives.rows), lives.starts, lives.stops)
 
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 
 class Intervals(NamedTuple):
     """Intervals of rows: `rows` says whose each is; a row may have none, or several."""
 
-    rows: Numbers
-    starts: Numbers
-    stops: Numbers
+    rows: Int64s
+    starts: Int64s
+    stops: Int64s
 
-    def take(self, chosen: Numbers) -> Intervals:
+    def take(self, chosen: Int64s) -> Intervals:
         """The intervals at some positions."""
         return Intervals(self.rows[chosen], self.starts[chosen], self.stops[chosen])
 
@@ -186,7 +186,7 @@ def together(intervals: Intervals) -> Intervals:
     return Intervals(ordered.rows[firsts], ordered.starts[firsts], reached[lasts])
 
 
-def between(intervals: Intervals, times: Numbers, ends: Numbers) -> Intervals:
+def between(intervals: Intervals, times: Int64s, ends: Int64s) -> Intervals:
     """The instants of each row's life that no interval of its covers.
 
     Intervals are as `together` gives them, each within the life of its row.
@@ -202,7 +202,7 @@ def between(intervals: Intervals, times: Numbers, ends: Numbers) -> Intervals:
     return Intervals(rows, opens, closes).take(np.flatnonzero(opens < closes))
 
 
-def _reached(ordered: Intervals) -> Numbers:
+def _reached(ordered: Intervals) -> Int64s:
     """The greatest stop so far among the intervals of the same row.
 
     By a running maximum over (row, rank of the stop) in one number: a later row exceeds all.
@@ -213,5 +213,5 @@ def _reached(ordered: Intervals) -> Numbers:
     ranks[by_stop] = np.arange(count)
     numbers = np.cumsum(np.concatenate([[0], ordered.rows[1:] != ordered.rows[:-1]]))
     greatest = np.maximum.accumulate(numbers * count + ranks) % count
-    stops: Numbers = ordered.stops[by_stop[greatest]]
+    stops: Int64s = ordered.stops[by_stop[greatest]]
     return stops

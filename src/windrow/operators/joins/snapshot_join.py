@@ -69,7 +69,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from windrow.kernels.alive_index import AliveProbes
-from windrow.kernels.bew_period import Found, Probes, Progress
+from windrow.kernels.bew_period import FoundMatches, Probes, Progress
 from windrow.operators.columns.changes import (
     ChangeBatch,
     Places,
@@ -84,9 +84,9 @@ from windrow.operators.joins.alive_rows import AliveRows
 from windrow.operators.joins.bew_join import gathered
 from windrow.operators.joins.bew_search import (
     FoundBlock,
+    Int64s,
     LookUp,
     MatchTest,
-    Numbers,
     Partial,
     Search,
 )
@@ -106,7 +106,7 @@ class SnapshotSearch(Search):
         partial: Partial,
         route: Route,
         at: int,  # noqa: ARG002
-    ) -> tuple[Numbers, Numbers]:
+    ) -> tuple[Int64s, Int64s]:
         """Any end after the time of every row chosen."""
         chosen = zip(route.order, partial.places, strict=False)
         latest = np.maximum.reduce([self._windows[i].times(Places(own)) for i, own in chosen])
@@ -123,7 +123,7 @@ class SnapshotSearch(Search):
         assert scan is not None
         untils, own_scan = partial.times.min(axis=0), scan
 
-        def look_up(chunk: int, probes: Probes, found: Found, progress: Progress) -> None:
+        def look_up(chunk: int, probes: Probes, found: FoundMatches, progress: Progress) -> None:
             window.probe_alive(chunk, own_scan, AliveProbes(*probes, untils), found, progress)
 
         return look_up
@@ -136,8 +136,8 @@ class SnapshotSearch(Search):
         return (self._there, *super()._match_tests())
 
     def _there(
-        self, partial: Partial, route: Route, at: int, probes: Numbers, places: Numbers
-    ) -> Numbers | None:
+        self, partial: Partial, route: Route, at: int, probes: Int64s, places: Int64s
+    ) -> Int64s | None:
         """The matches that have not been taken back, and are in time."""
         slices = self._windows[route.steps[at].input].slices
         holds = self._within_windows(partial, route, at, probes, places)

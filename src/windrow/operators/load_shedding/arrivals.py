@@ -64,7 +64,7 @@ class Thinned(NamedTuple):
     chance: float
 
 
-class Arrivals:
+class WaitingRows:
     """The rows of all inputs that wait; `columns` tell those of each input apart."""
 
     def __init__(self, columns: Sequence[Sequence[str]], pane: int, seed: int) -> None:

@@ -27,10 +27,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from windrow.allocation.loads import Allocation, Load, Resources, alike, products_of_others
+from windrow.allocation.loads import Allocation, Resources, StreamLoad, alike, products_of_others
 from windrow.allocation.strategies import BY_NAME, Pot, best_rates
 from windrow.errors import DataError
-from windrow.operators.load_shedding.counted import Blocks, Counted, Span, combinations_met
+from windrow.operators.load_shedding.counted import Blocks, Counted, TimeSpan, combinations_met
 from windrow.operators.load_shedding.draws import bits, number_of, numbered
 from windrow.operators.load_shedding.tokens import Sent, Tokens, whole_part
 from windrow.physical.load_shedding.limits import BEST, CLEARLY, PANES_PER_WINDOW, Shedding, floors
@@ -51,7 +51,7 @@ class SharesMet:
         self._all = np.zeros(len(node.inputs))
 
     def of(
-        self, counted: Counted, start: int, arrived: Sequence[int], spans: Sequence[Span]
+        self, counted: Counted, start: int, arrived: Sequence[int], spans: Sequence[TimeSpan]
     ) -> list[float]:
         """The shares, of the largest of them, once a pane has been counted that begins there.
 
@@ -110,7 +110,7 @@ class Division(NamedTuple):
     arrived: tuple[int, ...]
     probes: tuple[int, ...]
     windows: tuple[int, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[TimeSpan, ...]
 
 
 class Control:
@@ -125,7 +125,7 @@ class Control:
         self._shares = SharesMet(node)
         self._tokens = self._tokens_of(shedding)
         self._sent: SentTo | None = None
-        self._steady: tuple[Load, ...] | None = None
+        self._steady: tuple[StreamLoad, ...] | None = None
 
     def _tokens_of(self, query: Shedding) -> Tokens | None:
         if query.service_rate is None:
@@ -156,7 +156,7 @@ class Control:
         row_bytes: int,
         *,
         there: Sequence[int] | None = None,
-        spans: Sequence[Span | None] | None = None,
+        spans: Sequence[TimeSpan | None] | None = None,
         held: Sequence[int] | None = None,
         waiting: int = 0,
     ) -> Division:
@@ -176,14 +176,14 @@ class Control:
         """
         there = arrived if there is None else there
         start = number * self._pane
-        whole = Span(start, start + self._pane - 1)
+        whole = TimeSpan(start, start + self._pane - 1)
         came = [own or whole for own in spans or (None,) * self._inputs]
         self.counted.add(number, arrived, there, came)
         full = self.counted.full
-        inside = tuple(Span(own.first - start, own.last - start) for own in came)
+        inside = tuple(TimeSpan(own.first - start, own.last - start) for own in came)
         meets = self._shares.of(self.counted, start, arrived, inside)
         loads = [
-            Load(rate, window, meets=share)
+            StreamLoad(rate, window, meets=share)
             for rate, window, share in zip(
                 self.counted.rates(number), map(float, full), meets, strict=True
             )
@@ -223,7 +223,7 @@ class Control:
         windows = tuple(map(min, held, kept))
         return _one_each(windows, held) if self._shedding.is_estimated else windows
 
-    def _held_on_to(self, loads: Sequence[Load]) -> tuple[Load, ...]:
+    def _held_on_to(self, loads: Sequence[StreamLoad]) -> tuple[StreamLoad, ...]:
         """What to divide by: rates and shares of before, as long as none has clearly changed."""
         if self._steady is None or any(map(_differ, loads, self._steady)):
             self._steady = tuple(loads)
@@ -233,7 +233,11 @@ class Control:
         )
 
     def _probes(
-        self, number: int, arrived: Sequence[int], loads: Sequence[Load], allocation: Allocation
+        self,
+        number: int,
+        arrived: Sequence[int],
+        loads: Sequence[StreamLoad],
+        allocation: Allocation,
     ) -> tuple[int, ...]:
         """How many arrivals of each input probe; the tokens that they take are gone."""
         there_is = self._left_for(number)
@@ -262,7 +266,11 @@ class Control:
         return parts[0] if parts else None
 
     def _shared(
-        self, there_is: int, arrived: Sequence[int], loads: Sequence[Load], allocation: Allocation
+        self,
+        there_is: int,
+        arrived: Sequence[int],
+        loads: Sequence[StreamLoad],
+        allocation: Allocation,
     ) -> tuple[int, ...]:
         """The tokens, divided as the rates were; every input that totals need gets enough for them."""
         rate = self._shedding.service_rate
@@ -318,7 +326,9 @@ class Control:
         self.counted.restore(numbers)
         self._shares.restore(numbers)
         rates, meets = (numbered(numbers, name) for name in ("rate ", "meets "))
-        loads = [Load(number_of(rates[port]), 0.0, meets=number_of(meets[port])) for port in rates]
+        loads = [
+            StreamLoad(number_of(rates[port]), 0.0, meets=number_of(meets[port])) for port in rates
+        ]
         self._steady = tuple(loads) if loads else None
 
 
@@ -347,7 +357,7 @@ def _one_each(windows: Sequence[int], full: Sequence[int]) -> tuple[int, ...]:
     return tuple(given)
 
 
-def _differ(load: Load, before: Load) -> bool:
+def _differ(load: StreamLoad, before: StreamLoad) -> bool:
     """Whether a rate has clearly changed, or the share that a probe meets."""
     share, share_before = max(load.meets, HARDLY), max(before.meets, HARDLY)
     return _has_changed(load.rate, before.rate) or _has_changed(share, share_before)

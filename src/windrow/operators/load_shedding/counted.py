@@ -78,15 +78,15 @@ ARRIVALS = 8
 """So many arrivals of a pane look at the windows."""
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """The first and the last instant of some tuples."""
 
     first: int
     last: int
 
-    def with_also(self, other: Span) -> Span:
+    def with_also(self, other: TimeSpan) -> TimeSpan:
         """The instants of both."""
-        return Span(min(self.first, other.first), max(self.last, other.last))
+        return TimeSpan(min(self.first, other.first), max(self.last, other.last))
 
 
 class Counted:
@@ -98,7 +98,7 @@ class Counted:
         self._blocks = [block_panes(own, self._pane) for own in self.retention]
         self._arrived: list[dict[int, int]] = [{} for _ in self.retention]
         self._gone: list[dict[int, int]] = [{} for _ in self.retention]
-        self._spans: list[dict[int, Span]] = [{} for _ in self.retention]
+        self._spans: list[dict[int, TimeSpan]] = [{} for _ in self.retention]
 
     @property
     def full(self) -> tuple[int, ...]:
@@ -106,7 +106,7 @@ class Counted:
         return tuple(sum(own.values()) for own in self._arrived)
 
     def add(
-        self, number: int, arrived: Sequence[int], there: Sequence[int], spans: Sequence[Span]
+        self, number: int, arrived: Sequence[int], there: Sequence[int], spans: Sequence[TimeSpan]
     ) -> None:
         """Takes a pane's arrivals in, and forgets blocks that no tuple is held of any more."""
         for port, count in enumerate(arrived):
@@ -165,7 +165,7 @@ class Counted:
         self._gone = [numbered(numbers, f"gone{port} ") for port in ports]
         for port in ports:
             first, last = (numbered(numbers, f"{end}{port} ") for end in ("first", "last"))
-            self._spans[port] = {at: Span(first[at], last[at]) for at in first}
+            self._spans[port] = {at: TimeSpan(first[at], last[at]) for at in first}
 
 
 class Blocks(NamedTuple):
@@ -183,7 +183,7 @@ class Blocks(NamedTuple):
 
 
 def combinations_met(
-    node: SheddingJoin, windows: Sequence[Blocks], arrived: Sequence[Span]
+    node: SheddingJoin, windows: Sequence[Blocks], arrived: Sequence[TimeSpan]
 ) -> Floats:
     """Per input and amount, the combinations of others that an arrival meets in the mean.
 
@@ -223,7 +223,7 @@ COUNTS = ("found since", "estimated since", "expected since")
 """What has been counted of the same panes, by name."""
 
 
-class Recall:
+class PaneRecall:
     """Counts what a pane of a join has found, and then what it should have."""
 
     def __init__(self, node: SheddingJoin) -> None:

@@ -49,7 +49,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Totals:
+class EstimatedTotals:
     """The estimates of one argument column, per version.
 
     Attributes:
@@ -310,7 +310,9 @@ class EstimatingAggregateOp(SlidingAggregateOp):
             )
         ]
 
-    def _totals(self, place: int, versions: Versions, rows: ChangeBatch, weights: Floats) -> Totals:
+    def _totals(
+        self, place: int, versions: Versions, rows: ChangeBatch, weights: Floats
+    ) -> EstimatedTotals:
         """The estimates of one column in every version."""
         column, mask = None, np.zeros(len(rows), np.bool_)
         if self._columns[place] is not None:
@@ -322,7 +324,7 @@ class EstimatingAggregateOp(SlidingAggregateOp):
         found, counts = of_weights["count"].values, of_weights["sum"].values
         if column is None or not self._is_added[place]:
             nothing = np.zeros(len(counts))
-            return Totals(found, counts, nothing, nothing)
+            return EstimatedTotals(found, counts, nothing, nothing)
         weighted = pa.array(fixed_values(column, "<f8") * weights, mask=mask)
         of_values = self._accumulators[f"values{place}"].slide(versions, weighted)
-        return Totals(found, counts, of_values["sum"].values, of_values["avg"].values)
+        return EstimatedTotals(found, counts, of_values["sum"].values, of_values["avg"].values)

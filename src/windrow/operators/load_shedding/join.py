@@ -43,9 +43,9 @@ from windrow.operators.joins.join_inputs import (
     only_inserts,
 )
 from windrow.operators.joins.join_steps import Route
-from windrow.operators.load_shedding.arrivals import Arrivals, Waited, column_of
+from windrow.operators.load_shedding.arrivals import Waited, WaitingRows, column_of
 from windrow.operators.load_shedding.control import Control, Division, SentTo
-from windrow.operators.load_shedding.counted import Blocks, Recall, Span
+from windrow.operators.load_shedding.counted import Blocks, PaneRecall, TimeSpan
 from windrow.operators.load_shedding.draws import (
     KEEP,
     NOT_DRAWN,
@@ -107,12 +107,12 @@ class ShedJoinOp(BewJoinOp):
         self._kept_columns = self._columns
         self._columns = [[*own, KEEP, PROBE, PROBE_CHANCE] for own in self._kept_columns]
         self.pane = node.pane
-        self._arrivals = Arrivals(self._kept_columns, node.pane, shedding.seed)
+        self._arrivals = WaitingRows(self._kept_columns, node.pane, shedding.seed)
         self._chances = [Chances() for _ in ports]
         self._caps = [Caps(node.pane) for _ in ports]
         self._open_from = MIN_TICK
         self._control = Control(node, shedding)
-        self._recall = Recall(node)
+        self._recall = PaneRecall(node)
         self._losses = Losses(node.schema, len(ports))
         self._row_bytes = 1
         self._part_at: PartAt | None = None
@@ -408,8 +408,8 @@ class ShedSearch(Search):
             yield partial.take(drawn)
 
 
-def _span(times: NDArray[np.int64]) -> Span:
-    return Span(int(times.min()), int(times.max()))
+def _span(times: NDArray[np.int64]) -> TimeSpan:
+    return TimeSpan(int(times.min()), int(times.max()))
 
 
 def _by_block(buffer: ChunkBuffer, starts: NDArray[np.int64]) -> NDArray[np.int64]:

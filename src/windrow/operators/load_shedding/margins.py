@@ -36,7 +36,7 @@ from windrow.kernels.versions import Versions
 from windrow.operators.accumulators.base import fitted
 from windrow.operators.columns.key_directory import KeyDirectory
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
@@ -50,8 +50,8 @@ class Drawn:
         chances: per input, the chance of that draw.
     """
 
-    slots: Numbers
-    draws: Sequence[Numbers]
+    slots: Int64s
+    draws: Sequence[Int64s]
     chances: Sequence[Floats]
 
     @property
@@ -119,7 +119,7 @@ class MarginKeeper:
         """Whether a combination of a group ever had a chance below 1."""
         return slot < len(self._sums.has_shed) and bool(self._sums.has_shed[slot])
 
-    def mark_shed(self, slots: Numbers, *, has_shed: bool) -> None:
+    def mark_shed(self, slots: Int64s, *, has_shed: bool) -> None:
         """Says that of groups: of new ones, or as it was stored."""
         self._sums.has_shed[slots] = has_shed
 
@@ -167,7 +167,7 @@ class MarginKeeper:
         sums = {name: fitted(getattr(self._sums, name), rows) for name in names}
         self._sums = self._sums._replace(**sums)
 
-    def _forget(self, touched: Numbers) -> None:
+    def _forget(self, touched: Int64s) -> None:
         """Gives up the entries that no row is part of any more."""
         entries = touched[touched >= 0]
         is_empty = np.zeros(len(self._sums.rows), np.bool_)
@@ -176,7 +176,7 @@ class MarginKeeper:
         self._fit_entries()
 
 
-def _words(drawn: Drawn, rows: Numbers, number: int, members: Sequence[int]) -> NDArray[np.uint64]:
+def _words(drawn: Drawn, rows: Int64s, number: int, members: Sequence[int]) -> NDArray[np.uint64]:
     """A word per row, of its group, a set of inputs and its draws there."""
     words = np.zeros(len(rows), np.uint64)
     chain_words(words, np.full(len(rows), number, np.uint64))

@@ -39,15 +39,15 @@ from windrow.kernels.bew_period import (
     LOOKUPS,
     PROBE,
     TOUCHED,
-    Found,
+    FoundMatches,
     Progress,
     before_start,
     no_progress,
 )
 from windrow.kernels.jit import writable
 from windrow.kernels.structures.sample import (
-    Asked,
     Entries,
+    ProbeRanges,
     expire_some,
     keys_held,
     probe_sample,
@@ -57,7 +57,7 @@ from windrow.kernels.structures.store import Store, nbytes
 from windrow.kernels.structures.window import STRUCTURES, empty_store, with_newest
 from windrow.operators.columns.changes import ROW_BITS, ROW_MASK, ChangeBatch, Places
 from windrow.operators.engine.base import Counters, Snapshot
-from windrow.operators.joins.bew_search import MOST_FOUND, START_ROWS, Numbers, Partial, Search
+from windrow.operators.joins.bew_search import MOST_FOUND, START_ROWS, Int64s, Partial, Search
 from windrow.operators.joins.bew_window import JoinWindow, key_of
 from windrow.operators.joins.join_steps import Predicates, Route
 from windrow.operators.joins.tuple_at_a_time.tuple_words import (
@@ -79,9 +79,9 @@ MOST_GONE = 0.25
 class Sample(NamedTuple):
     """The rows of a window that are kept, in the order of time."""
 
-    times: Numbers
+    times: Int64s
     draws: Draws
-    places: Numbers
+    places: Int64s
 
     def since(self, start: int) -> Sample:
         """The rows from one on."""
@@ -126,7 +126,7 @@ class StructuredWindow:
         self._entries = Entries(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._draws: Draws = np.zeros(0)
 
-    def follow(self, sample: Sample, keys_of: Callable[[Numbers], Numbers]) -> None:
+    def follow(self, sample: Sample, keys_of: Callable[[Int64s], Int64s]) -> None:
         """Holds these rows from now on; `keys_of` gives the keys of those at some places."""
         most = int((1 + MOST_GONE) * len(sample.times))
         self._store = self._store or empty_store(self._kind, self._size, most)
@@ -142,12 +142,12 @@ class StructuredWindow:
             self.build_anew(most)
         self._insert(new, keys_of)
 
-    def probe(self, asked: Asked, found: Found, progress: Progress) -> None:
+    def probe(self, asked: ProbeRanges, found: FoundMatches, progress: Progress) -> None:
         """Looks probes up, as the other windows of a join do."""
         assert self._store is not None, "rows are followed before they are looked up"
         probe_sample(self._store, self._entries, asked, found, progress)
 
-    def _expire(self, places: Numbers, count: int) -> None:
+    def _expire(self, places: Int64s, count: int) -> None:
         """Lets the oldest entries go; the rest are where they are told."""
         assert self._store is not None
         expire_some(self._store, count)
@@ -155,7 +155,7 @@ class StructuredWindow:
         self._entries = Entries(first + count, times[count:], places[count:])
         self._draws = self._draws[count:]
 
-    def _insert(self, new: Sample, keys_of: Callable[[Numbers], Numbers]) -> None:
+    def _insert(self, new: Sample, keys_of: Callable[[Int64s], Int64s]) -> None:
         first, times, places = self._entries
         assert self._store is not None
         if len(new.places):
@@ -248,7 +248,7 @@ class StructuredSearch(Search):
         super().__init__(node, windows, counters, predicates)
         self._structures = structures
         self._range = range_of(node)
-        self._ranges: dict[tuple[int, int], Numbers] = {}
+        self._ranges: dict[tuple[int, int], Int64s] = {}
         for port, structure in enumerate(structures):
             structure.follow(sample_of(windows[port]), with_first(self._keys, port))
 
@@ -268,7 +268,7 @@ class StructuredSearch(Search):
         low, high = self._period(partial, route, at)
         # Rows stored are older than all new ones: what comes before a new row, they do too.
         high = before_start(high, partial.times[0], step.is_strict)
-        asked = Asked(*self._asked_keys(partial, route), low, high)
+        asked = ProbeRanges(*self._asked_keys(partial, route), low, high)
         found, progress = self._room(at), no_progress(0)
         while progress[PROBE] < len(partial):
             if progress[FILLED] == MOST_FOUND:
@@ -283,7 +283,7 @@ class StructuredSearch(Search):
     def _is_hashed(self, route: Route, at: int) -> bool:  # noqa: ARG002
         return True  # as by hash, comparisons are left to those that have been found
 
-    def _asked_keys(self, partial: Partial, route: Route) -> tuple[Numbers, Numbers]:
+    def _asked_keys(self, partial: Partial, route: Route) -> tuple[Int64s, Int64s]:
         """The least and the greatest key of the other window that each row asks for."""
         if self._range is not None:
             words = self._range_words(route.start, self._windows[route.start].stored)
@@ -293,7 +293,7 @@ class StructuredSearch(Search):
         keys = key_of([partial.words[key] for key in classes], len(partial)).view(np.int64)
         return keys, keys
 
-    def _keys(self, port: int, places: Numbers) -> Numbers:
+    def _keys(self, port: int, places: Int64s) -> Int64s:
         """By what the rows of an input at some places are kept."""
         window = self._windows[port]
         if self._range is not None:
@@ -302,7 +302,7 @@ class StructuredSearch(Search):
         words = [window.words(column, Places(places)) for column in columns]
         return key_of(words, len(places)).view(np.int64)
 
-    def _range_words(self, port: int, at: int) -> Numbers:
+    def _range_words(self, port: int, at: int) -> Int64s:
         """Per row of a chunk, its key and the range of keys that it asks for."""
         assert self._range is not None
         if (port, at) not in self._ranges:

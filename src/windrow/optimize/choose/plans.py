@@ -107,7 +107,7 @@ WAITS = "answers once the watermark has passed"
 
 
 @dataclass(frozen=True)
-class Plan:
+class PricedPlan:
     """A way to run a join, and what it costs in seconds of processor per tick.
 
     `note` says why it is never taken by itself; "" where cost alone decides.
@@ -176,7 +176,7 @@ def planned(
     )
 
 
-def _is_first(plan: Plan, node: MultiJoin, options: Options) -> bool:
+def _is_first(plan: PricedPlan, node: MultiJoin, options: Options) -> bool:
     """Whether a plan, by its cost the first of its kind, is the one to begin with.
 
     That is the plan at hand. The structures of two streams that shed are chosen after the
@@ -200,7 +200,7 @@ def plan_names(node: MultiJoin, machine: Machine, *, is_bounded: bool = False) -
     return tuple(dict.fromkeys(names))
 
 
-def _restored(plan: Plan, joined: Joined, machine: Machine) -> Plan:
+def _restored(plan: PricedPlan, joined: Joined, machine: Machine) -> PricedPlan:
     """The plan with what it costs to take up a state in every micro-batch."""
     if plan.node.algorithm == DEFAULT:
         return plan
@@ -223,7 +223,7 @@ def _not_estimated(
     return Estimate(missing=tuple(dict.fromkeys(missing)))
 
 
-def _is_open(plan: Plan, first: Plan, options: Options) -> bool:
+def _is_open(plan: PricedPlan, first: PricedPlan, options: Options) -> bool:
     """Whether a plan may be taken in place of the first one: what the user asks for is not."""
     if plan.note or options.order or options.structure or _is_bound(first.node, options):
         return False
@@ -248,7 +248,7 @@ def _weights(node: MultiJoin, machine: Machine) -> str:
     return f"{machine.source} (with buckets of {USUAL.bucket} and nodes of {USUAL.node})"
 
 
-def _cheapest(plans: list[Plan], first: Plan) -> Plan:
+def _cheapest(plans: list[PricedPlan], first: PricedPlan) -> PricedPlan:
     """The plan to take in place of the first: in another order, or another one, if clearly cheaper."""
     if not plans:
         return first
@@ -261,9 +261,9 @@ def _loops(node: MultiJoin) -> tuple[str, str]:
     return node.algorithm, node.method
 
 
-def _plans(node: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> list[Plan]:
+def _plans(node: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> list[PricedPlan]:
     """Every plan that can run this join, the one at hand among them."""
-    plans: list[Plan] = []
+    plans: list[PricedPlan] = []
     methods = ALGORITHMS[DEFAULT].methods if node.classes else (NESTED_LOOP,)
     for method in methods:
         plans += _backward_plans(node, join, method, machine)
@@ -276,13 +276,15 @@ def _plans(node: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) 
             plans += _pipeline_plans(node, join, name, machine)
         elif name == ASYMMETRIC and len(node.inputs) == 2:
             costs = structure_costs(node, join, machine.weights)
-            plans += [Plan(own, us * US) for own, us in costs]
+            plans += [PricedPlan(own, us * US) for own, us in costs]
     if any(plan.node.runs_like(node) for plan in plans):
         return plans
     return [*plans, _like_another(node, join, machine)]
 
 
-def _backward_plans(node: MultiJoin, join: Sized, method: str, machine: Machine) -> list[Plan]:
+def _backward_plans(
+    node: MultiJoin, join: Sized, method: str, machine: Machine
+) -> list[PricedPlan]:
     """Backward evaluation in the usual order or the one asked for, and in that which costs least."""
     orders = node.orders if node.algorithm == DEFAULT else ()
     own = node.by(DEFAULT, method, orders)
@@ -294,23 +296,25 @@ def _backward_plans(node: MultiJoin, join: Sized, method: str, machine: Machine)
     return plans
 
 
-def _backward_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
+def _backward_plan(own: MultiJoin, join: Sized, machine: Machine) -> PricedPlan:
     work = Work()
     for graph, way in zip(own.ways, join.ways, strict=True):
         turned = replace(own, graph=graph)
         orders = [probe_order(turned, start) for start in way.streams]
         work += backward_join(way, orders, is_hashed=own.method == HASH)
-    return Plan(own, KERNELS[f"{DEFAULT}-{own.method}"].us(work) * machine.seconds_per_us)
+    return PricedPlan(own, KERNELS[f"{DEFAULT}-{own.method}"].us(work) * machine.seconds_per_us)
 
 
-def _sweep_plan(node: MultiJoin, join: Sized, method: str, machine: Machine, note: str) -> Plan:
+def _sweep_plan(
+    node: MultiJoin, join: Sized, method: str, machine: Machine, note: str
+) -> PricedPlan:
     own = node.by("few", method)
     orders = [probe_order(own, start) for start in join.widest.streams]
     work = sweep_join(join.widest, orders, is_hashed=method == HASH)
-    return Plan(own, KERNELS[f"few-{method}"].us(work) * machine.seconds_per_us, note)
+    return PricedPlan(own, KERNELS[f"few-{method}"].us(work) * machine.seconds_per_us, note)
 
 
-def _pipeline_plans(node: MultiJoin, join: Sized, name: str, machine: Machine) -> list[Plan]:
+def _pipeline_plans(node: MultiJoin, join: Sized, name: str, machine: Machine) -> list[PricedPlan]:
     """A pipeline in the usual order or the one asked for, and in that which costs least."""
     method = ALGORITHMS[name].methods[0]
     orders = node.orders if node.algorithm == name else ()
@@ -323,19 +327,19 @@ def _pipeline_plans(node: MultiJoin, join: Sized, name: str, machine: Machine) -
     return [_pipeline_plan(one, join, machine) for one in nodes]
 
 
-def _pipeline_plan(own: MultiJoin, join: Sized, machine: Machine) -> Plan:
+def _pipeline_plan(own: MultiJoin, join: Sized, machine: Machine) -> PricedPlan:
     work = pipeline(join.widest, pipeline_order(own), is_hashed=own.method == HASH)
-    return Plan(own, KERNELS[own.algorithm].us(work) * machine.seconds_per_us)
+    return PricedPlan(own, KERNELS[own.algorithm].us(work) * machine.seconds_per_us)
 
 
-def _like_another(node: MultiJoin, join: Sized, machine: Machine) -> Plan:
+def _like_another(node: MultiJoin, join: Sized, machine: Machine) -> PricedPlan:
     """An algorithm that the user asked for and no kernel was measured of: as one that was."""
     name = f"few-{node.method}" if node.chosen.kind == SWEEP else "nlw"
     usual = replace(node, orders=())
     orders = [probe_order(usual, start) for start in join.widest.streams]
     work = untested_join(join.widest, orders, is_hashed=node.method == HASH)
     note = f"as {name}: no kernel of its own was measured"
-    return Plan(node, KERNELS[name].us(work) * machine.seconds_per_us, note)
+    return PricedPlan(node, KERNELS[name].us(work) * machine.seconds_per_us, note)
 
 
 def by_cost(

@@ -38,7 +38,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Condition:
+class PricedCondition:
     """A further condition.
 
     Attributes:
@@ -74,7 +74,7 @@ class Joined:
     rates: tuple[float, ...]
     upper: tuple[tuple[int, ...], ...]
     keys: tuple[Key, ...] = ()
-    tests: tuple[Condition, ...] = ()
+    tests: tuple[PricedCondition, ...] = ()
     ahead: tuple[float, ...] = ()
     held: tuple[float, ...] = ()
     probing: tuple[float, ...] = ()
@@ -141,14 +141,14 @@ def has_key(joined: Joined, chosen: Collection[int], added: int) -> bool:
     )
 
 
-def ready(joined: Joined, chosen: Collection[int], added: int) -> list[Condition]:
+def ready(joined: Joined, chosen: Collection[int], added: int) -> list[PricedCondition]:
     """The conditions that a stream makes testable."""
     before, now = set(chosen), {*chosen, added}
     return [test for test in joined.tests if test.inputs <= now and not test.inputs <= before]
 
 
 def passed(
-    candidates: float, tests: Sequence[Condition], *, in_blocks: bool = False
+    candidates: float, tests: Sequence[PricedCondition], *, in_blocks: bool = False
 ) -> tuple[float, float]:
     """How many candidates pass conditions, tested one after the other, and the time that takes."""
     us = 0.0
@@ -213,7 +213,7 @@ def untested_join(joined: Joined, orders: Sequence[Sequence[int]], *, is_hashed:
     return _tested_at_the_end(work, joined.tests)
 
 
-def _tested_at_the_end(work: Work, tests: Sequence[Condition]) -> Work:
+def _tested_at_the_end(work: Work, tests: Sequence[PricedCondition]) -> Work:
     """The work with that of conditions on all that comes out of the loops."""
     results, us = passed(work.results, tests, in_blocks=True)
     given = GIVEN * (work.results - results)

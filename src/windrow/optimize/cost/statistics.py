@@ -12,7 +12,7 @@ from functools import reduce
 from itertools import combinations
 from math import expm1, log1p, prod
 
-from windrow.optimize.cost.joins import Condition, Joined, Key, matchless, output
+from windrow.optimize.cost.joins import Joined, Key, PricedCondition, matchless, output
 from windrow.optimize.cost.structures import CALLED, COMPARED, IN_BLOCKS, Direction
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
@@ -107,7 +107,7 @@ class PlanStatistics:
         sources = node.scans
         if self.measured is None or len(sources) != 1:
             return 0.0
-        return float(self.measured.at_once(sources[0].stream))
+        return float(self.measured.rows_per_batch(sources[0].stream))
 
     def missing(self, node: PhysicalNode) -> str:
         """What to give so that the rate of a node is known; "" where nothing helps."""
@@ -233,7 +233,7 @@ def _keys(node: MultiJoin, numbers: PlanStatistics) -> tuple[list[Key], Named]:
     return keys, known
 
 
-def _tests(node: MultiJoin, numbers: PlanStatistics) -> tuple[list[Condition], Named]:
+def _tests(node: MultiJoin, numbers: PlanStatistics) -> tuple[list[PricedCondition], Named]:
     passing = shares(node, numbers)
     known = [(f"share({p.text})", f) for p, f in zip(node.predicates, passing, strict=True)]
     both = shares_together(node, passing, numbers)
@@ -247,14 +247,16 @@ def _tests(node: MultiJoin, numbers: PlanStatistics) -> tuple[list[Condition], N
     for at, (inputs, figure, predicate) in enumerate(every):
         in_blocks = CALLED if predicate.calls else IN_BLOCKS
         us = COMPARED if predicate.comparisons else in_blocks
-        tests.append(Condition(inputs, figure.value, us, in_blocks, is_ordered=at in ordered))
+        tests.append(PricedCondition(inputs, figure.value, us, in_blocks, is_ordered=at in ordered))
     return [*tests, *(_correction(tests, pair, figure) for pair, figure in both.items())], known
 
 
-def _correction(tests: list[Condition], pair: tuple[int, int], figure: Figure) -> Condition:
+def _correction(
+    tests: list[PricedCondition], pair: tuple[int, int], figure: Figure
+) -> PricedCondition:
     """How many times as many pass two conditions as would if they had nothing to do with each other."""
     one, other = (tests[at] for at in pair)
-    return Condition(
+    return PricedCondition(
         one.inputs | other.inputs,
         figure.value / (one.share * other.share),
         is_ordered=one.is_ordered and other.is_ordered,

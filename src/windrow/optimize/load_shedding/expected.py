@@ -18,8 +18,8 @@ from typing import NamedTuple
 from windrow.allocation.loads import (
     Allocation,
     Case,
-    Load,
     Resources,
+    StreamLoad,
     alike,
     case_of,
     expected_recall,
@@ -112,7 +112,7 @@ class _Waiting:
     for_windows: float | None
 
     @classmethod
-    def of(cls, node: SheddingJoin, memory: float | None, loads: Sequence[Load]) -> _Waiting:
+    def of(cls, node: SheddingJoin, memory: float | None, loads: Sequence[StreamLoad]) -> _Waiting:
         ticks = waiting_ticks(node)
         tuples = tuple(load.rate * ticks for load in loads)
         shares = (1.0,) * len(loads)
@@ -126,11 +126,11 @@ class _Waiting:
             shares = tuple(
                 own / asked if asked else 1.0 for own, asked in zip(room, tuples, strict=True)
             )
-        at_once = max(0.0, memory - sum(tuples) - part_of(memory, len(loads)))
-        return cls(tuples, shares, max(0.0, memory - sum(room)), at_once)
+        for_windows = max(0.0, memory - sum(tuples) - part_of(memory, len(loads)))
+        return cls(tuples, shares, max(0.0, memory - sum(room)), for_windows)
 
 
-def _loads(node: SheddingJoin, rates: Sequence[float], ticks: Sequence[int]) -> list[Load]:
+def _loads(node: SheddingJoin, rates: Sequence[float], ticks: Sequence[int]) -> list[StreamLoad]:
     """The streams, with the tuples that arrive in so many ticks, and what a probe meets of these.
 
     Tuples are taken as spread evenly over ticks: an arrival meets those of the ticks that it reaches.
@@ -142,7 +142,7 @@ def _loads(node: SheddingJoin, rates: Sequence[float], ticks: Sequence[int]) -> 
             if other != last:
                 first, until = node.reach(last, other)
                 meets *= max(0, until + 1 - first) / long
-        loads.append(Load(rate, rate * ticks[last], meets=meets))
+        loads.append(StreamLoad(rate, rate * ticks[last], meets=meets))
     return loads
 
 
@@ -159,7 +159,7 @@ def _left_directions(
     found = []
     for times in (1.0, CLEARLY, 1 / CLEARLY):
         own = _expected(node, node.shedding, (rate * times, other))
-        loads = [Load(*load) for load in zip(own.rates, own.windows, strict=True)]
+        loads = [StreamLoad(*load) for load in zip(own.rates, own.windows, strict=True)]
         found.append(effective_directions(loads, Allocation(own.probing, own.kept)))
     return tuple(found)
 
@@ -209,7 +209,7 @@ def expected_width(node: SheddingJoin) -> Width:
 
 
 def effective_directions(
-    loads: Sequence[Load], allocation: Allocation
+    loads: Sequence[StreamLoad], allocation: Allocation
 ) -> tuple[Direction, Direction]:
     """Window A as it is kept and probed, and window B.
 
@@ -230,6 +230,6 @@ def effective_directions(
     )
 
 
-def _kept(load: Load, window: float) -> float:
+def _kept(load: StreamLoad, window: float) -> float:
     """The share of a window that is kept; all of an empty one."""
     return window / load.window if load.window else 1.0

@@ -26,8 +26,8 @@ from windrow.physical.load_shedding.limits import (
     PANES_PER_WINDOW,
     PANES_WHERE_MEMORY_IS,
     Least,
-    Said,
     Shedding,
+    StatedLimit,
     hidden_fields,
     least_said,
     panes_for_totals,
@@ -45,7 +45,7 @@ from windrow.plan.texts import show_aggregate
 from windrow.schema import Field, Schema
 
 
-def per_tick(said: Said, time_type: str) -> float:
+def per_tick(said: StatedLimit, time_type: str) -> float:
     """A rate in tuples per tick.
 
     Raises:
@@ -80,13 +80,13 @@ def least_of(
             f"{name} names {unknown[0]!r}, which is no stream of the join of {', '.join(aliases)}",
             hint=f"one of {nearest(unknown[0], tuple(aliases))}, as the query calls it",
         )
-    nothing = Said(0.0)
+    nothing = StatedLimit(0.0)
     return tuple(
         _least(said.get(alias.lower(), said.get("", nothing)), time_type) for alias in aliases
     )
 
 
-def _least(said: Said, time_type: str | None) -> Least:
+def _least(said: StatedLimit, time_type: str | None) -> Least:
     """As a minimum; of a rate, per tick of a type of time."""
     if said.is_share or time_type is None:
         return Least(said.amount, said.is_share)

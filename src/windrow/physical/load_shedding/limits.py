@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from windrow.allocation.loads import Allocation, Load, Resources
+from windrow.allocation.loads import Allocation, Resources, StreamLoad
 from windrow.allocation.strategies import BY_NAME, allocate, allocate_by
 from windrow.errors import PlanError
 from windrow.plan.catalog import rate_parts
@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"\s*([0-9][0-9_,]{0,17}(?:\.[0-9]{1,9})?)\s*(?:tuples?)?\s
 
 
 @dataclass(frozen=True)
-class Said:
+class StatedLimit:
     """A number of tuples, a rate, or a share, as it was said.
 
     Attributes:
@@ -57,7 +57,7 @@ class Said:
     is_share: bool = False
 
 
-def rate_said(given: object) -> Said:
+def rate_said(given: object) -> StatedLimit:
     """The service rate, or a minimum of it without shares.
 
     Raises:
@@ -74,7 +74,7 @@ def rate_said(given: object) -> Said:
     return said
 
 
-def least_said(name: str, given: object) -> dict[str, Said]:
+def least_said(name: str, given: object) -> dict[str, StatedLimit]:
     """What streams get at least, by their names in lower case; under "" what all get.
 
     Raises:
@@ -86,7 +86,7 @@ def least_said(name: str, given: object) -> dict[str, Said]:
     if is_by_stream:
         parts = (entry.partition("=") for entry in str(given).split(","))
         entries = [(stream.strip().lower(), text) for stream, _, text in parts]
-    found: dict[str, Said] = {}
+    found: dict[str, StatedLimit] = {}
     for stream, text in entries:
         said = _read(text, is_rate=is_rate)
         if said is None or stream in found or (is_by_stream and not stream):
@@ -108,21 +108,21 @@ def _shown(given: object) -> str:
     return repr(given)
 
 
-def _read(given: object, *, is_rate: bool) -> Said | None:
+def _read(given: object, *, is_rate: bool) -> StatedLimit | None:
     """A number, a share or a rate; None for what is none of them."""
     if isinstance(given, int | float) and not isinstance(given, bool):
-        return Said(float(given)) if 0 <= given <= MOST else None
+        return StatedLimit(float(given)) if 0 <= given <= MOST else None
     if not isinstance(given, str):
         return None
     share = _SHARE.fullmatch(given)
     if share is not None:
         amount = float(share[1]) / 100
-        return Said(amount, is_share=True) if amount <= 1 else None
+        return StatedLimit(amount, is_share=True) if amount <= 1 else None
     rate = rate_parts(given) if is_rate else None
     if rate is not None:
-        return Said(rate[0], rate[1]) if rate[0] <= MOST else None
+        return StatedLimit(rate[0], rate[1]) if rate[0] <= MOST else None
     number = _NUMBER.fullmatch(given)
-    return Said(float(re.sub("[_,]", "", number[1]))) if number else None
+    return StatedLimit(float(re.sub("[_,]", "", number[1]))) if number else None
 
 
 BEST = "best"
@@ -346,7 +346,7 @@ class Shedding:
         rate = self.service_rate if self.is_estimated and self.may_skip else None
         return rate is not None and rate * pane_ticks(shortest) < inputs
 
-    def allocated(self, loads: Sequence[Load], resources: Resources) -> Allocation:
+    def allocated(self, loads: Sequence[StreamLoad], resources: Resources) -> Allocation:
         """What inputs get of what there is, by the strategy, each its minimum before anything else."""
         least_windows = floors(self.least_windows, len(loads), resources.memory)
         least_rates = floors(self.least_rates, len(loads), self.service_rate)

@@ -13,7 +13,7 @@ from enum import Enum
 from windrow.plan.aggregates.arguments import Argument
 
 
-class Distinct(Enum):
+class DistinctRule(Enum):
     """What DISTINCT in front of the arguments does."""
 
     once = "equal values count once"
@@ -90,7 +90,7 @@ class AggregateFunction:
     of_nothing: int | None = None
     counts_rows: bool = False
     takes_nulls_clause: bool = False
-    distinct: Distinct = Distinct.refused
+    distinct: DistinctRule = DistinctRule.refused
     instead_of_distinct: str = ""
     kept: Kept = Kept("the values alive")
     kept_in_order: Kept | None = None

@@ -7,7 +7,7 @@ take them in the order of x.
 from __future__ import annotations
 
 from windrow.plan.aggregates.arguments import CONDITION, NUMBERS, ORDERED
-from windrow.plan.aggregates.function import AggregateFunction, Distinct, Kept, Merging
+from windrow.plan.aggregates.function import AggregateFunction, DistinctRule, Kept, Merging
 
 ACCUMULATOR = "windrow.operators.accumulators.ordered:Ordered"
 _BESIDE = "the values in order, at most one per row alive, made again from these"
@@ -36,7 +36,7 @@ def _outermost(name: str, which: str) -> AggregateFunction:
         says=f"the type of the argument: the {which} value",
         accumulator=ACCUMULATOR,
         gives=type_of_first,
-        distinct=Distinct.same,
+        distinct=DistinctRule.same,
         kept=IN_A_TREE,
         kept_in_order=OUTDOING,
         merging=Merging.outermost,
@@ -53,7 +53,7 @@ def value_by(name: str, most: str, accumulator: str) -> AggregateFunction:
         accumulator=accumulator,
         reads="CASE WHEN NOT {1} IS NULL THEN STRUCT({0} AS x, {1} AS y) END",
         gives=type_of_first,
-        distinct=Distinct.same,
+        distinct=DistinctRule.same,
         kept=IN_A_TREE,
         kept_in_order=OUTDOING,
     )
@@ -79,7 +79,7 @@ ANY_VALUE = AggregateFunction(
     " where there is no other, with `IGNORE NULLS` or without",
     computed_as=MIN,
     takes_nulls_clause=True,
-    distinct=Distinct.same,
+    distinct=DistinctRule.same,
 )
 BOOL_OR = AggregateFunction(
     "bool_or",
@@ -87,7 +87,7 @@ BOOL_OR = AggregateFunction(
     says="`BOOLEAN`: whether any that is not NULL holds",
     aliases=("any", "some"),
     computed_as=MAX,  # FALSE is less than TRUE
-    distinct=Distinct.same,
+    distinct=DistinctRule.same,
 )
 BOOL_AND = AggregateFunction(
     "bool_and",
@@ -95,7 +95,7 @@ BOOL_AND = AggregateFunction(
     says="`BOOLEAN`: whether every one that is not NULL holds",
     aliases=("every",),
     computed_as=MIN,  # FALSE is less than TRUE
-    distinct=Distinct.same,
+    distinct=DistinctRule.same,
 )
 MIN_BY = value_by("min_by", "least", "windrow.operators.accumulators.ordered:MinBy")
 MAX_BY = value_by("max_by", "greatest", "windrow.operators.accumulators.ordered:MaxBy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.plan.aggregates.arguments import ANYTHING, CONDITION, NUMBERS
-from windrow.plan.aggregates.function import AggregateFunction, Distinct, Kept, Merging
+from windrow.plan.aggregates.function import AggregateFunction, DistinctRule, Kept, Merging
 from windrow.plan.types import MOST_DIGITS, digits_of_type
 
 ACCUMULATOR = "windrow.operators.accumulators.sums:totals"
@@ -17,7 +17,7 @@ COUNT = AggregateFunction(
     gives="bigint",
     of_nothing=0,
     counts_rows=True,
-    distinct=Distinct.once,
+    distinct=DistinctRule.once,
     kept=Kept("a count of rows", of_distinct="a count of values"),
     adds_up=True,
     merging=Merging.counted,
@@ -59,7 +59,7 @@ SUM = AggregateFunction(
     says="`BIGINT`, `DOUBLE` or a wider `DECIMAL`",
     accumulator=ACCUMULATOR,
     gives=type_of_sum,
-    distinct=Distinct.once,
+    distinct=DistinctRule.once,
     kept=KEPT,
     adds_up=True,
     merging=Merging.added,
@@ -72,7 +72,7 @@ AVG = AggregateFunction(
     aliases=("mean",),
     accumulator=ACCUMULATOR,
     gives=type_of_average,
-    distinct=Distinct.once,
+    distinct=DistinctRule.once,
     kept=KEPT,
     adds_up=True,
     merging=Merging.added,
@@ -88,7 +88,7 @@ def _of_squares(name: str, says: str, *aliases: str) -> AggregateFunction:
         aliases=aliases,
         accumulator="windrow.operators.accumulators.variances:Variances",
         gives="double",
-        distinct=Distinct.once,
+        distinct=DistinctRule.once,
         kept=Kept("its exact sum, that of its squares, and the count of its non-NULL values"),
         adds_up=True,
     )

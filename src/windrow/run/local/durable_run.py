@@ -33,11 +33,11 @@ from windrow.physical.query import PhysicalQuery, Planner
 from windrow.run.course import Course, Patience, ThreadedRun
 from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.checkpoint_store import CheckpointStore, Stored
+from windrow.run.local.dead_letters import Letters
 from windrow.run.local.execution import Execution
 from windrow.run.local.feeds import WallClock, system_clock
 from windrow.run.local.followed import FollowedSource, Place
-from windrow.run.local.letters import Letters
-from windrow.run.local.sources import NOTHING_NOW, Source
+from windrow.run.local.sources import NOTHING_NOW, BatchReader
 from windrow.run.progress import Progress, renderer
 
 MOST_ROWS = 1_000_000
@@ -261,7 +261,7 @@ class DurableRun(ThreadedRun):
 
 def start(
     query: PhysicalQuery,
-    data: Mapping[str, Source],
+    data: Mapping[str, BatchReader],
     course: Course,
     planner: Planner,
     *,

@@ -36,10 +36,10 @@ from windrow.run.late_rows import Arrived, StreamCounts
 from windrow.run.local.checkpoint import Checkpoint, columns_read, operators_of
 from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_clock
 from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off, rows_at_once
-from windrow.run.local.sources import NOTHING_NOW, Silence, Source
+from windrow.run.local.sources import NOTHING_NOW, BatchReader, Silence
 from windrow.run.local.stream_statistics import Adapting
 from windrow.run.local.tables import RefreshedTable, digest, met_when_taken_back
-from windrow.run.progress import Progress, Renderer, operator_names, progress_of
+from windrow.run.progress import Progress, ProgressView, operator_names, progress_of
 from windrow.run.response import NONE_YET
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -64,10 +64,10 @@ class Execution:
     def __init__(
         self,
         query: PhysicalQuery,
-        sources: Mapping[str, Source],
+        sources: Mapping[str, BatchReader],
         *,
         resume: Checkpoint | None = None,
-        renderer: Renderer | None = None,
+        renderer: ProgressView | None = None,
         clock: Callable[[], float] = time.perf_counter,
         arrival_clock: WallClock = system_clock,
         planner: Planner | None = None,
@@ -91,7 +91,7 @@ class Execution:
             self._interrupts.has_come,
         )
         self._output = ChangelogOutput.of(query)
-        self._renderer = renderer or Renderer()
+        self._renderer = renderer or ProgressView()
         self._clock = clock
         self._pending: deque[pa.RecordBatch] = deque()
         self._batch = self._rows_in = self._rows_out = 0
@@ -438,7 +438,7 @@ class Execution:
         )
 
 
-def _table_rows(sources: Mapping[str, Source], scan: ScanTable) -> ChangeBatch:
+def _table_rows(sources: Mapping[str, BatchReader], scan: ScanTable) -> ChangeBatch:
     """The rows of a table as a batch: they may have no columns."""
     source = sources[scan.table]
     batches = [own for own in source.batches(None, 0) if own is not NOTHING_NOW]
@@ -448,7 +448,7 @@ def _table_rows(sources: Mapping[str, Source], scan: ScanTable) -> ChangeBatch:
     return ChangeBatch(columns, np.zeros(len(table), np.int64))
 
 
-def _table_version(sources: Mapping[str, Source], scan: ScanTable) -> int:
+def _table_version(sources: Mapping[str, BatchReader], scan: ScanTable) -> int:
     """Which reading of a table is the last; it is read again here, if it is to be."""
     source = sources[scan.table]
     return source.look() if isinstance(source, RefreshedTable) else 0

@@ -45,7 +45,7 @@ from windrow.run.local.inlets import (
     all_at_once,
     first_of,
 )
-from windrow.run.local.sources import NOTHING_NOW, Source, already_read
+from windrow.run.local.sources import NOTHING_NOW, BatchReader, already_read
 from windrow.schema import ARRIVAL_TYPE, MAX_TICK, MIN_TICK
 
 PATIENCE_S = 0.1
@@ -366,7 +366,7 @@ class Feeds:
 
 def open_feeds(
     scans: Sequence[ScanStream],
-    sources: Mapping[str, Source],
+    sources: Mapping[str, BatchReader],
     positions: Mapping[str, Position],
     bell: Bell | None = None,
     arrivals: ArrivalClock | None = None,

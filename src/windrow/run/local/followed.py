@@ -21,10 +21,9 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.errors import DataError
-from windrow.io.protocol import FEW_ROWS, Aside, Json, Offsets
-from windrow.io.protocol import Source as OutsideSource
+from windrow.io.protocol import FEW_ROWS, Aside, Json, Offsets, Source
 from windrow.operators.columns.arrow_types import arrow_schema
-from windrow.run.local.sources import NOTHING_NOW, Silence, Source
+from windrow.run.local.sources import NOTHING_NOW, BatchReader, Silence
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def not_by_rows(stream: str) -> DataError:
     )
 
 
-class FollowedSource(Source):
+class FollowedSource(BatchReader):
     """A stream that is read from a source outside, as far as there is data, and then as it comes.
 
     Args:
@@ -85,7 +84,7 @@ class FollowedSource(Source):
     def __init__(
         self,
         name: str,
-        outside: OutsideSource,
+        outside: Source,
         *,
         patiently: Callable[[Callable[[], Any]], Any] = lambda call: call(),
         until_done: bool = False,
@@ -175,7 +174,7 @@ class FollowedSource(Source):
         return pa.concat_batches(parts)
 
 
-def table_at(name: str, outside: OutsideSource) -> pa.Table:
+def table_at(name: str, outside: Source) -> pa.Table:
     """All rows that a source has, for a table."""
     whole = FollowedSource(name, outside, until_done=True, ends=True)
     batches = [batch for batch in whole.batches(None, 0) if isinstance(batch, pa.RecordBatch)]

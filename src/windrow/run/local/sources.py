@@ -51,7 +51,7 @@ Examples:
 """
 
 
-class Source(ABC):
+class BatchReader(ABC):
     """Data registered under a name.
 
     Attributes:
@@ -85,7 +85,7 @@ class Source(ABC):
         """
 
 
-class TableSource(Source):
+class TableSource(BatchReader):
     """Rows that are all in memory."""
 
     is_bounded = True
@@ -154,7 +154,7 @@ def _is_in_order(ticks: NDArray[np.int64]) -> bool:
     return bool(np.all(ticks[:-1] <= ticks[1:]))
 
 
-class BatchSource(Source):
+class BatchSource(BatchReader):
     """Batches that come one by one, in an order of their own.
 
     An iterator or reader can be read once; what can be iterated again (a list of batches) is read
@@ -216,7 +216,7 @@ class BatchSource(Source):
         return _as_table(name, first)
 
 
-def source_of(name: str, data: Any, schema: pa.Schema | None = None) -> Source:
+def source_of(name: str, data: Any, schema: pa.Schema | None = None) -> BatchReader:
     """The data as a source.
 
     Args:
@@ -254,7 +254,7 @@ def source_of(name: str, data: Any, schema: pa.Schema | None = None) -> Source:
     raise _not_rows(name, data)
 
 
-def _with_own_columns(name: str, data: Any) -> Source | None:
+def _with_own_columns(name: str, data: Any) -> BatchReader | None:
     """The source of data that knows its columns; None where only its batches know them."""
     if isinstance(data, pa.RecordBatchReader):
         return BatchSource(name, data, data.schema)
@@ -268,7 +268,7 @@ def _with_own_columns(name: str, data: Any) -> Source | None:
     return None
 
 
-def whole(name: str, source: Source) -> TableSource:
+def whole(name: str, source: BatchReader) -> TableSource:
     """A table of which all rows are in memory: an iterator is read to its end."""
     if isinstance(source, TableSource):
         return source

@@ -35,7 +35,7 @@ from windrow.physical.query import PhysicalQuery, Planner
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.exprs import Expr
 from windrow.plan.statistics import Figure
-from windrow.run.local.sources import SLICE_ROWS, Source, TableSource
+from windrow.run.local.sources import SLICE_ROWS, BatchReader, TableSource
 from windrow.run.sampled_selectivity import (
     MOST_TESTED,
     SEED,
@@ -157,7 +157,7 @@ class StreamStatistics:
         found = None if values is None else different_values(values, self._seen[stream].rows)
         return None if found is None else Figure(found, SOURCE)
 
-    def at_once(self, stream: str) -> int:
+    def rows_per_batch(self, stream: str) -> int:
         """The most rows of a batch."""
         return max((rows for rows, _ in self._seen[stream].batches), default=0)
 
@@ -195,7 +195,9 @@ class TableStatistics:
 
     is_restored = False
 
-    def __init__(self, catalog: Mapping[str, StreamInfo], sources: Mapping[str, Source]) -> None:
+    def __init__(
+        self, catalog: Mapping[str, StreamInfo], sources: Mapping[str, BatchReader]
+    ) -> None:
         self._catalog = catalog
         self._sources = sources
 
@@ -214,7 +216,7 @@ class TableStatistics:
             return None
         return _once(source, ("different", column), lambda: _different(source, column))
 
-    def at_once(self, stream: str) -> int:
+    def rows_per_batch(self, stream: str) -> int:
         """The rows of a slice of a table."""
         source = self._table(stream)
         return 0 if source is None else min(source.rows, SLICE_ROWS)

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.errors import BindError, PlanError, ResourceError, WindrowError
-from windrow.io.protocol import Source as OutsideSource
+from windrow.io.protocol import Source
 from windrow.operators.columns.arrow_types import spark_schema
 from windrow.physical.nodes.scans import ScanTable
 from windrow.physical.nodes.stateless import TableJoinRows
@@ -51,7 +51,7 @@ class RefreshedTable(TableSource):
     def __init__(
         self,
         name: str,
-        outside: OutsideSource,
+        outside: Source,
         period_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -101,7 +101,7 @@ class RefreshedTable(TableSource):
         return rows.batches(time, skip)
 
 
-def outside_table(name: str, outside: OutsideSource, refresh: Any) -> TableSource:
+def outside_table(name: str, outside: Source, refresh: Any) -> TableSource:
     """A table read from outside; `refresh` is the period after which it is read again, or None.
 
     Raises:

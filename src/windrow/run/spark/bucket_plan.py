@@ -93,7 +93,7 @@ class BucketStatistics:
         ports = range(len(self._come))
         rates = (self.rate(port) for port in ports)
         known = tuple(rate.value if rate is not None else 0.0 for rate in rates)
-        return *known, float(sum(map(self.at_once, ports)))
+        return *known, float(sum(map(self.rows_per_batch, ports)))
 
     def rate(self, port: int) -> Figure | None:
         """Rows per tick; None where all rows are of one instant, or there are none."""
@@ -117,11 +117,11 @@ class BucketStatistics:
         if values is None:
             return None
         sample = _stretches(values)
-        rows = self.at_once(port) + sum(map(len, self._held[port]))
+        rows = self.rows_per_batch(port) + sum(map(len, self._held[port]))
         found = different_values(sample, max(rows, len(sample)))
         return None if found is None else Figure(found, SOURCE)
 
-    def at_once(self, port: int) -> int:
+    def rows_per_batch(self, port: int) -> int:
         """The rows of this micro-batch."""
         rows = self._come[port]
         return 0 if rows is None else len(rows)

@@ -29,7 +29,7 @@ from windrow.operators.columns.arrow_types import arrow_schema, arrow_type
 from windrow.physical.query import PhysicalQuery, Planner, Runner
 from windrow.run.aside import open_folder
 from windrow.run.course import Course, Patience, ThreadedRun
-from windrow.run.progress import Progress, Renderer, renderer
+from windrow.run.progress import Progress, ProgressView, renderer
 from windrow.run.spark.failures import as_ours, within_sparks_stack
 from windrow.run.spark.launch import reason_of
 from windrow.run.spark.outside_sink import Writing, columns_of, write_batch, writer_to
@@ -74,10 +74,10 @@ class SparkRun(ThreadedRun):
         shown: where its progress goes.
     """
 
-    def __init__(self, query: PhysicalQuery, writing: Writing, shown: Renderer) -> None:
+    def __init__(self, query: PhysicalQuery, writing: Writing, shown: ProgressView) -> None:
         super().__init__(threading.Event())
         self._writing = writing
-        self._shown = Kept(shown)
+        self._shown = KeptProgress(shown)
         self._folder = query.options.dead_letters
         self._query = digest(query.sql)
 
@@ -140,10 +140,10 @@ class SparkRun(ThreadedRun):
         """Has the query end."""
 
 
-class Kept(Renderer):
+class KeptProgress(ProgressView):
     """Shows progress as another does, and keeps what was shown last."""
 
-    def __init__(self, shown: Renderer) -> None:
+    def __init__(self, shown: ProgressView) -> None:
         self._shown = shown
         self.last: Progress | None = None
 

@@ -48,7 +48,7 @@ from windrow.io.protocol import Aside, Json, Offsets, Source, Unavailable
 from windrow.operators.columns.arrow_types import arrow_schema, conform_rows, spark_schema
 from windrow.run.aside import aside_table, open_folder
 from windrow.run.course import PATIENCE_S, Patience
-from windrow.run.progress import Renderer
+from windrow.run.progress import ProgressView
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.frames import with_arrival
 from windrow.schema import Field, Schema
@@ -73,7 +73,7 @@ RESUMED = "windrow-resumed"
 
 
 @dataclass(frozen=True)
-class Range(InputPartition):
+class OffsetRange(InputPartition):
     """The rows of a partition between two offsets."""
 
     partition: str
@@ -99,13 +99,13 @@ class Reading:
     folder: str | None = None
     query: str = ""
     patience_s: float = PATIENCE_S
-    ranges: tuple[Range, ...] | None = None
+    ranges: tuple[OffsetRange, ...] | None = None
 
     def patiently(self, call: Callable[[], T]) -> T:
         """What a call of the source gives, as soon as it does."""
         return patiently(self.patience_s, call)
 
-    def batches(self, part: Range) -> Iterator[pa.RecordBatch]:
+    def batches(self, part: OffsetRange) -> Iterator[pa.RecordBatch]:
         """The rows of a range. A source that goes away in the middle is read again, and goes on there.
 
         It gives the same rows again, in the same order: so many are passed over.
@@ -127,7 +127,7 @@ class Reading:
                 rows, batch = self.patiently(begin)
         self._keep(part, self.source.take_aside())
 
-    def _keep(self, part: Range, found: Sequence[Aside]) -> None:
+    def _keep(self, part: OffsetRange, found: Sequence[Aside]) -> None:
         if not found:
             return
         if self.folder is None:
@@ -149,7 +149,7 @@ class Reading:
 
 def patiently(seconds: float, call: Callable[[], T]) -> T:
     """What a call outside gives, as soon as it does; in whatever process Spark makes it."""
-    return Patience(seconds, Renderer().warn)(call)
+    return Patience(seconds, ProgressView().warn)(call)
 
 
 def digest(text: str) -> str:
@@ -165,10 +165,10 @@ def _without(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Record
         rows = max(0, rows - batch.num_rows)
 
 
-def ranges(source: Source, start: Offsets, end: Offsets) -> list[Range]:
+def ranges(source: Source, start: Offsets, end: Offsets) -> list[OffsetRange]:
     """What lies between two offsets, by partition, and of a large partition in parts."""
     return [
-        Range(partition, *part)
+        OffsetRange(partition, *part)
         for partition, reached in end.items()
         if reached != start.get(partition)
         for part in source.parts(partition, start.get(partition), reached)
@@ -242,7 +242,7 @@ class FollowedRows(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_dry = self._until_dry
         return start  # Spark compares offsets as texts: partitions in the same order
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[Range]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[OffsetRange]:
         """A task for each partition that has rows, more for one that has many."""
         return ranges(self._reading.source, _partitions(start), _partitions(end))
 
@@ -284,7 +284,7 @@ class RangedRows(DataSourceReader):
 def _read(
     reading: Reading, partition: InputPartition, schema: StructType
 ) -> Iterator[pa.RecordBatch]:
-    if not isinstance(partition, Range):  # of a batch run without rows
+    if not isinstance(partition, OffsetRange):  # of a batch run without rows
         return
     with told_first():
         canonical = arrow_schema(spark_schema(reading.source.columns()))
@@ -376,11 +376,11 @@ class OutsideFrame:
         return rows if arrival is None else with_arrival(rows, arrival)
 
 
-def _all_ranges(reading: Reading) -> tuple[Range, ...]:
+def _all_ranges(reading: Reading) -> tuple[OffsetRange, ...]:
     """All that there is now, once for all scans of a query, in steps as the source makes them."""
     source = reading.source
     since = reading.patiently(source.start)
-    found: list[Range] = []
+    found: list[OffsetRange] = []
     while True:
         end = reading.patiently(lambda: source.latest(since, ALL_ROWS))  # noqa: B023
         if end == since:

@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from windrow.run.spark.outside_source import (
     READING,
     FollowedRows,
-    Range,
+    OffsetRange,
     RangedRows,
     Reading,
     from_option,
@@ -46,7 +46,7 @@ class Sealed:
 
     def blobs(self, part: object, *, is_streaming: bool) -> Iterator[pa.RecordBatch]:
         """The blobs of a range, in a task."""
-        if isinstance(part, Range):  # there is none in a batch run without rows
+        if isinstance(part, OffsetRange):  # there is none in a batch run without rows
             packing: Packing = pickle.loads(self.packing)
             yield from packing.blobs(self.reading, part, is_streaming=is_streaming)
 
@@ -75,7 +75,7 @@ class FollowedBlobs(FollowedRows):
         super().__init__(sealed.reading, schema)
         self._sealed = sealed
 
-    def read(self, partition: Range) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: OffsetRange) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
         """The blobs of a range, in a task."""
         return self._sealed.blobs(partition, is_streaming=True)
 
@@ -87,6 +87,6 @@ class RangedBlobs(RangedRows):
         super().__init__(sealed.reading, schema)
         self._sealed = sealed
 
-    def read(self, partition: Range) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
+    def read(self, partition: OffsetRange) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
         """The blobs of a range, in a task."""
         return self._sealed.blobs(partition, is_streaming=False)

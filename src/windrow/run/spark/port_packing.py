@@ -38,7 +38,7 @@ from windrow.operators.feeds.promises import complete_by_punctuations, split_pun
 from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.query import RowPath
 from windrow.run.spark.failures import told_first
-from windrow.run.spark.outside_source import READING, Range, Reading, as_option, register
+from windrow.run.spark.outside_source import READING, OffsetRange, Reading, as_option, register
 from windrow.run.spark.packed_source import FORMAT, PackedRows, Sealed
 from windrow.run.spark.packing import gather, pack_changes, set_aside_modules
 from windrow.run.spark.stages import LETTER, PACKED, StagePlan
@@ -103,7 +103,7 @@ class Packing:
         return self.ports[0].path.scan
 
     def blobs(
-        self, reading: Reading, part: Range, *, is_streaming: bool
+        self, reading: Reading, part: OffsetRange, *, is_streaming: bool
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a range, packed, in a task."""
         evaluator = Evaluator()

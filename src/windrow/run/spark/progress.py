@@ -30,7 +30,7 @@ from windrow.operators.engine.base import Counters
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
-from windrow.run.progress import Progress, Renderer, operator_names, progress_of
+from windrow.run.progress import Progress, ProgressView, operator_names, progress_of
 from windrow.run.spark.failures import in_our_words
 from windrow.run.spark.stages import (
     COUNTERS,
@@ -165,7 +165,7 @@ class ProgressReader:
             streams=dict(self.streams.figures),
         )
 
-    def warn(self, shown: Renderer, *, is_end: bool) -> None:
+    def warn(self, shown: ProgressView, *, is_end: bool) -> None:
         """Says which streams have brought much of their rows late, each once."""
         for warning in self.streams.warnings(is_end=is_end):
             shown.warn(warning)
@@ -201,7 +201,7 @@ class ProgressReader:
 
 
 def await_query(
-    running: StreamingQuery, reader: ProgressReader, shown: Renderer
+    running: StreamingQuery, reader: ProgressReader, shown: ProgressView
 ) -> Progress | None:
     """Waits until the query ends, however it does, and shows each micro-batch.
 

@@ -33,8 +33,8 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.time_join import SheddingJoin
 from windrow.run.spark.shed_pane_counts import (
     COUNTED,
-    Counts,
     Ints,
+    PaneCounts,
     SentPanes,
     Span,
     Spans,
@@ -207,7 +207,9 @@ class ShedDemand:
         join = cast("SheddingJoin", node)
         return cls(join.in_bucket(buckets), join.shedding, buckets)
 
-    def counts(self, port: int, batch: ChangeBatch, rows: Ints, buckets: Buckets) -> Counts | None:
+    def counts(
+        self, port: int, batch: ChangeBatch, rows: Ints, buckets: Buckets
+    ) -> PaneCounts | None:
         """Counts the rows that a map task sends from a port; None where none has a time.
 
         `rows` has the number of a row for each copy of it, `buckets` where the copy goes.

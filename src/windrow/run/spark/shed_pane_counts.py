@@ -50,7 +50,7 @@ Rows = tuple[int, int, int]
 Spans = dict[Span, Rows]
 
 
-class Counts(NamedTuple):
+class PaneCounts(NamedTuple):
     """Rows of one input by spans of event time.
 
     Attributes:
@@ -68,7 +68,7 @@ class Counts(NamedTuple):
 
 def counts_of(
     node: SheddingJoin, times: Ints, buckets: Buckets, many: int, can_match: Flags | None = None
-) -> Counts | None:
+) -> PaneCounts | None:
     """Counts rows that go to so many buckets; None where no row has a time.
 
     Args:
@@ -95,10 +95,10 @@ def counts_of(
     rows = np.bincount(places, minlength=many * len(spans)).reshape(many, len(spans))
     starts = [max(MIN_TICK, span * width) for span in spans.tolist()]
     stops = [min(MAX_TICK, (span + 1) * width) for span in spans.tolist()]
-    return Counts(np.array(starts, np.int64), np.array(stops, np.int64), rows, newest)
+    return PaneCounts(np.array(starts, np.int64), np.array(stops, np.int64), rows, newest)
 
 
-def messages(port: int, counts: Counts) -> Iterator[bytes]:
+def messages(port: int, counts: PaneCounts) -> Iterator[bytes]:
     """What each bucket is told, in their order."""
     whole = counts.rows.sum(axis=0)
     head = np.array([port, counts.newest], np.int64)
@@ -108,7 +108,7 @@ def messages(port: int, counts: Counts) -> Iterator[bytes]:
         yield np.concatenate(told).tobytes()
 
 
-def counted_rows(port: int, counts: Counts) -> pa.RecordBatch:
+def counted_rows(port: int, counts: PaneCounts) -> pa.RecordBatch:
     """The counts as rows of `COUNTED`."""
     buckets, spans = np.nonzero(counts.rows)
     columns = [

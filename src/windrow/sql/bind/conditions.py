@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from windrow.errors import BindError, Span
 from windrow.plan.windows import UNBOUNDED, Bound
-from windrow.sql.bind.keys import Condition, equality_of
+from windrow.sql.bind.keys import KeyEquality, equality_of
 from windrow.sql.bind.lengths import Length, constant_length, window_ticks
 from windrow.sql.bind.scope import Scope
 from windrow.sql.grammar.clauses import WindowClause
@@ -44,7 +44,7 @@ class Conditions:
 
     clauses: tuple[exp.Expr, ...]
     bounds: tuple[Bound, ...]
-    equalities: tuple[Condition, ...]
+    equalities: tuple[KeyEquality, ...]
     predicates: tuple[exp.Expr, ...]
     places: Mapping[str, Span | None]
 
@@ -84,7 +84,7 @@ def sort_conditions(
     times = TimeConditions(streams)
     clauses: list[exp.Expr] = []
     bounds: list[Bound] = []
-    equalities: list[Condition] = []
+    equalities: list[KeyEquality] = []
     predicates: list[exp.Expr] = []
     places: dict[str, Span | None] = {}
     for resolved, span in _resolved(trees, scope, clauses, taken):

@@ -12,8 +12,8 @@ from windrow.plan.catalog import StreamInfo
 from windrow.plan.functions import TABLE_FUNCTIONS, Constant, TableFunction
 from windrow.plan.nodes.scan import TableScan
 from windrow.schema import Field, Schema
-from windrow.sql.bind.keys import Condition
-from windrow.sql.bind.scope import Source
+from windrow.sql.bind.keys import KeyEquality
+from windrow.sql.bind.scope import FromItem
 from windrow.sql.grammar.refuse import NAMES, unsupported
 from windrow.sql.grammar.spans import span_of, text_of
 
@@ -67,15 +67,15 @@ def words_of(join: exp.Join) -> str:
 
 
 def one_key_each(
-    equalities: Sequence[Condition],
-) -> tuple[tuple[Condition, ...], tuple[exp.Expr, ...]]:
+    equalities: Sequence[KeyEquality],
+) -> tuple[tuple[KeyEquality, ...], tuple[exp.Expr, ...]]:
     """Equalities that share no side with each other, and the rest as plain conditions.
 
     In an inner join `a.x = b.k AND a.y = b.k` says a.x = a.y of a tuple before it joins. A tuple of
     a preserved stream that fails this is in the answer all the same: the second equality is tested
     with the pair.
     """
-    keys: list[Condition] = []
+    keys: list[KeyEquality] = []
     rest: list[exp.Expr] = []
     for equality in equalities:
         sides = [side for key in keys for side in (key.left, key.right)]
@@ -109,7 +109,7 @@ class FromTable:
         return self.kind in FIRST_ONLY
 
 
-def table_source(info: StreamInfo, item: exp.Table, sql: str) -> Source:
+def table_source(info: StreamInfo, item: exp.Table, sql: str) -> FromItem:
     """A table as an item of FROM; a window on it is refused."""
     alias, span = item.alias_or_name, span_of(item)
     window = item.meta.get("stream_window")
@@ -121,10 +121,10 @@ def table_source(info: StreamInfo, item: exp.Table, sql: str) -> Source:
             hint="leave the window out",
         ).at(span_of(window))
     schema = Schema(tuple(Field(f"{alias}.{f.name}", f.type) for f in info.schema.fields))
-    return Source(alias, "", TableScan(info, alias, schema, span), None, "", span, is_table=True)
+    return FromItem(alias, "", TableScan(info, alias, schema, span), None, "", span, is_table=True)
 
 
-def refuse_tables_alone(sources: Sequence[Source]) -> None:
+def refuse_tables_alone(sources: Sequence[FromItem]) -> None:
     """Refuses a FROM in which nothing moves."""
     if all(source.is_table for source in sources):
         names = " and ".join(source.alias for source in sources)
@@ -137,7 +137,7 @@ def refuse_tables_alone(sources: Sequence[Source]) -> None:
         ).at(cover(*(source.span for source in sources)))
 
 
-def refuse_paired_table(sources: Sequence[Source], join: exp.Join) -> None:
+def refuse_paired_table(sources: Sequence[FromItem], join: exp.Join) -> None:
     """Refuses a table in a join that is one of two streams."""
     table = next((source.alias for source in sources if source.is_table), None)
     if table is None:
@@ -151,7 +151,7 @@ def refuse_paired_table(sources: Sequence[Source], join: exp.Join) -> None:
     raise unsupported(condition, sentence, hint).at(span_of(join))
 
 
-def read_tables(sources: Sequence[Source], joins: Sequence[exp.Join]) -> tuple[FromTable, ...]:
+def read_tables(sources: Sequence[FromItem], joins: Sequence[exp.Join]) -> tuple[FromTable, ...]:
     """The tables of FROM; joins that would keep rows of a table alone are refused."""
     kinds = ["inner", *map(kind_of, joins)]
     if any(kind != "inner" for kind in kinds):
@@ -174,7 +174,7 @@ def read_tables(sources: Sequence[Source], joins: Sequence[exp.Join]) -> tuple[F
     return tuple(tables)
 
 
-def _check_sides(sources: Sequence[Source], outer: int, join: exp.Join, kind: str) -> None:
+def _check_sides(sources: Sequence[FromItem], outer: int, join: exp.Join, kind: str) -> None:
     """Refuses a join of streams that is not inner over tables that it would keep, or keep alone."""
     before = sources[:outer]
     if all(source.is_table for source in before):
@@ -190,7 +190,7 @@ def _check_sides(sources: Sequence[Source], outer: int, join: exp.Join, kind: st
         ).at(span_of(join))
 
 
-def _kept_table(table: Source, join: exp.Join, instead: str) -> PlanError:
+def _kept_table(table: FromItem, join: exp.Join, instead: str) -> PlanError:
     return PlanError(
         "table-preserved",
         f"the {words_of(join)} keeps rows of the table {table.alias} that match nothing",
@@ -210,11 +210,11 @@ def _refuse_nested(joins: Sequence[exp.Join]) -> None:
             ).at(span_of(join))
 
 
-ReadItem = Callable[[exp.Expr], Source]
+ReadItem = Callable[[exp.Expr], FromItem]
 """Reads an item of FROM."""
 
 
-def called_source(item: exp.Expr, read: ReadItem) -> Source:
+def called_source(item: exp.Expr, read: ReadItem) -> FromItem:
     """What a call in FROM stands for.
 
     Raises:

@@ -29,7 +29,7 @@ from windrow.sql.render.render import Renderer
 
 
 @dataclass(frozen=True)
-class Condition:
+class KeyEquality:
     """`left = right` between resolved trees of two sources."""
 
     left: exp.Expr
@@ -51,24 +51,24 @@ class _Class:
     """Terms that must all be equal, with the conditions that say so."""
 
     terms: list[_Term] = field(default_factory=list)
-    conditions: list[Condition] = field(default_factory=list)
+    conditions: list[KeyEquality] = field(default_factory=list)
 
 
-def equality_of(conjunct: exp.Expr, scope: Scope) -> Condition | None:
+def equality_of(conjunct: exp.Expr, scope: Scope) -> KeyEquality | None:
     """The conjunct as an equality between two sources, or None."""
     if not isinstance(conjunct, exp.EQ | exp.NullSafeEQ):
         return None
     left, right = scope.sources_in(conjunct.this), scope.sources_in(conjunct.expression)
     if len(left) != 1 or len(right) != 1 or left == right:
         return None
-    return Condition(
+    return KeyEquality(
         bare(conjunct.this), bare(conjunct.expression), isinstance(conjunct, exp.NullSafeEQ)
     )
 
 
 def add_keys(
     inputs: Sequence[Node],
-    conditions: Sequence[Condition],
+    conditions: Sequence[KeyEquality],
     scope: Scope,
     renderer: Renderer,
     preserved: Collection[int] = (),
@@ -110,7 +110,7 @@ def add_keys(
 
 
 def compared_in_one_type(
-    condition: Condition, left: Node, right: Node, renderer: Renderer
+    condition: KeyEquality, left: Node, right: Node, renderer: Renderer
 ) -> tuple[Expr, Expr, str]:
     """Both sides of an equality, one over each relation, in the type that both are compared in."""
     group = _Class([_Term(0, condition.left), _Term(1, condition.right)], [condition])
@@ -169,7 +169,7 @@ def with_columns(node: Node, added: Sequence[Named]) -> Node:
     return Project(node, kept + tuple(added), Schema(node.schema.fields + new))
 
 
-def _classes(conditions: Sequence[Condition], scope: Scope) -> list[_Class]:
+def _classes(conditions: Sequence[KeyEquality], scope: Scope) -> list[_Class]:
     """Merges conditions that share a term, in the order they were written."""
     classes: list[_Class] = []
     for condition in conditions:

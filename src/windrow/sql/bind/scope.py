@@ -34,7 +34,7 @@ class InnerWindow:
 
 
 @dataclass(frozen=True)
-class Source:
+class FromItem:
     """One item of FROM.
 
     Attributes:
@@ -98,10 +98,10 @@ class Scope:
     those that are joined below it to which stream, by their aliases.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[FromItem, ...]
     sql: str
-    hidden: tuple[Source, ...] = ()
-    tables: tuple[Source, ...] = ()
+    hidden: tuple[FromItem, ...] = ()
+    tables: tuple[FromItem, ...] = ()
     homes: Mapping[str, int] = field(default_factory=dict)
     schema: Schema = field(init=False)
     _source_of: dict[str, int] = field(init=False)
@@ -207,7 +207,7 @@ class Scope:
                     hint=f"move the condition to ON, or write an inner join to read {source.alias}",
                 ).at(span_of(node))
 
-    def _unknown(self, column: exp.Column, name: str, among: list[Source]) -> UnknownColumn:
+    def _unknown(self, column: exp.Column, name: str, among: list[FromItem]) -> UnknownColumn:
         names = [n for source in among for n, _ in source.columns]
         who = f"{among[0].alias} has" if len(among) == 1 else "no stream in reach has"
         return UnknownColumn(
@@ -244,7 +244,7 @@ def _columns(node: exp.Expr) -> Iterable[exp.Column]:
             yield column
 
 
-def change_feed(source: Source) -> Source:
+def change_feed(source: FromItem) -> FromItem:
     """A stream of changes as the rows that it describes, within its window where it has one.
 
     A count window has the newest of the rows that are there: a deleted one brings back another.
@@ -255,7 +255,7 @@ def change_feed(source: Source) -> Source:
     return newest_rows(of_rows)
 
 
-def newest_rows(source: Source) -> Source:
+def newest_rows(source: FromItem) -> FromItem:
     """A source with a count window as the rows in it, which come and go; others as they are."""
     if source.rows is None or source.rows.rows is None:
         return source
@@ -263,7 +263,7 @@ def newest_rows(source: Source) -> Source:
     return _as_changelog(replace(source, rows=None), window)
 
 
-def within_window(source: Source, ticks: int | None) -> Node:
+def within_window(source: FromItem, ticks: int | None) -> Node:
     """A source's plan; a stream of changes without a window has that of WINDOW = w, if there is one."""
     node = source.node
     if isinstance(node, ChangeFeed) and node.ticks is None:
@@ -271,5 +271,5 @@ def within_window(source: Source, ticks: int | None) -> Node:
     return node
 
 
-def _as_changelog(source: Source, node: ChangeFeed | NewestRows) -> Source:
+def _as_changelog(source: FromItem, node: ChangeFeed | NewestRows) -> FromItem:
     return replace(source, node=node, time=None, changelog_keys=(), is_bag=True)

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from windrow.errors import BindError, Span, UnknownColumn, nearest
 from windrow.plan.aggregates import AGGREGATES
-from windrow.plan.aggregates.function import AggregateFunction, Distinct
+from windrow.plan.aggregates.function import AggregateFunction, DistinctRule
 from windrow.plan.exprs import Expr, Named
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
@@ -171,7 +171,7 @@ def lower_call(
                 hint=kind.hint.format(name=shown, text=each.text),
             ).at(span_of(call))
     type_ = computed.type_of(tuple(each.type for each in taken))
-    is_distinct = call.is_distinct and function.distinct is Distinct.once
+    is_distinct = call.is_distinct and function.distinct is DistinctRule.once
     return Aggregate(computed.name, expr, name, type_, is_distinct, registered=computed)
 
 

@@ -25,7 +25,7 @@ from windrow.sql.bind.joins import (
     table_source,
 )
 from windrow.sql.bind.lengths import window_ticks
-from windrow.sql.bind.scope import InnerWindow, Source, change_feed
+from windrow.sql.bind.scope import FromItem, InnerWindow, change_feed
 from windrow.sql.bind.stream_windows import refuse_second_window, rows_window, with_window_inside
 from windrow.sql.grammar.clauses import UniformWindow
 from windrow.sql.grammar.refuse import NAMES, as_query, refuse_join, unsupported
@@ -82,7 +82,7 @@ def _refuse_column_names(item: exp.Expr) -> None:
 class Relation:
     """A lowered SELECT.
 
-    Its fields are those of a `Source`. `inside` are the windows that its streams hand on, where no
+    Its fields are those of a `FromItem`. `inside` are the windows that its streams hand on, where no
     row leaves by them in here.
     """
 
@@ -109,7 +109,7 @@ class From:
     the as-of join or WINDOW JOIN, if it is one.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[FromItem, ...]
     conditions: tuple[exp.Expr, ...]
     bestmatch: exp.Join | None
     span: Span | None
@@ -124,12 +124,12 @@ class From:
         return self.bestmatch is None and self.paired is None and self.kind == "inner"
 
     @property
-    def streams(self) -> tuple[Source, ...]:
+    def streams(self) -> tuple[FromItem, ...]:
         """The sources that move."""
         return tuple(source for source in self.sources if not source.is_table)
 
     @property
-    def hidden(self) -> tuple[Source, ...]:
+    def hidden(self) -> tuple[FromItem, ...]:
         """The sources that are in reach of their ON alone: those of semi and anti joins."""
         tables = [self.sources[table.position] for table in self.tables if table.is_hidden]
         streams = self.streams[1:] if self.kind in FIRST_ONLY else ()
@@ -191,8 +191,8 @@ class FromReader:
         conditions = _conditions([join for join in brought if kind_of(join) == kind])
         return From(sources, conditions, None, span, kind, tables, inner)
 
-    def _sources(self, items: list[exp.Expr]) -> tuple[Source, ...]:
-        sources: list[Source] = []
+    def _sources(self, items: list[exp.Expr]) -> tuple[FromItem, ...]:
+        sources: list[FromItem] = []
         for item in items:
             source = self._source(item, "" if "stream_window" in item.meta else self.above)
             if any(source.alias.lower() == other.alias.lower() for other in sources):
@@ -209,7 +209,7 @@ class FromReader:
         _check_columns(sources)
         return tuple(sources)
 
-    def _source(self, item: exp.Expr, above: str) -> Source:
+    def _source(self, item: exp.Expr, above: str) -> FromItem:
         for key, name in (("sample", "TABLESAMPLE"), ("pivots", "PIVOT"), ("version", "AS OF")):
             if item.args.get(key):
                 raise unsupported(
@@ -228,7 +228,7 @@ class FromReader:
             return self._derived(query.tree, item, query.reach, above)
         return self._stream(item)
 
-    def _derived(self, query: exp.Expr, item: exp.Expr, named: Reach, above: str) -> Source:
+    def _derived(self, query: exp.Expr, item: exp.Expr, named: Reach, above: str) -> FromItem:
         alias = item.alias_or_name
         if not alias:
             raise BindError(
@@ -239,7 +239,7 @@ class FromReader:
         if above and self.is_uniform and not has_windows(query, named):
             above = ""
         relation = self.lower_derived(query, alias, named, above)
-        source = Source(
+        source = FromItem(
             alias,
             "",
             relation.node,
@@ -263,7 +263,7 @@ class FromReader:
         refuse_second_window(source, relation.inside, text_of(window, self.sql), span_of(window))
         return self._with_range(source, item)
 
-    def _stream(self, item: exp.Table) -> Source:
+    def _stream(self, item: exp.Table) -> FromItem:
         written = _written(item)
         info = find_stream(self.catalog, item)
         span = span_of(item)
@@ -282,7 +282,7 @@ class FromReader:
         schema = Schema(tuple(Field(f"{alias}.{f.name}", f.type) for f in info.rows.fields))
         time = info.schema.find(info.time or "")
         assert time is not None
-        source = Source(
+        source = FromItem(
             alias,
             info.name,
             Scan(info, alias, schema, span),
@@ -293,7 +293,7 @@ class FromReader:
         source = self._with_range(source, item)
         return source if info.changes is None else change_feed(source)
 
-    def _with_range(self, source: Source, item: exp.Expr) -> Source:
+    def _with_range(self, source: FromItem, item: exp.Expr) -> FromItem:
         window = item.meta.get("stream_window")
         if window is None:
             return source
@@ -406,7 +406,7 @@ def _check_time(info: StreamInfo, span: Span | None) -> None:
         ).at(span)
 
 
-def _check_time_types(sources: list[Source]) -> None:
+def _check_time_types(sources: list[FromItem]) -> None:
     first = sources[0]
     for other in sources[1:]:
         if other.time_type != first.time_type:
@@ -419,9 +419,9 @@ def _check_time_types(sources: list[Source]) -> None:
             ).at(other.span)
 
 
-def _check_columns(sources: list[Source]) -> None:
+def _check_columns(sources: list[FromItem]) -> None:
     """Refuses flat names that DuckDB and Spark, which fold case, would take for one another."""
-    seen: dict[str, tuple[Source, str]] = {}
+    seen: dict[str, tuple[FromItem, str]] = {}
     for source in sources:
         for _, flat in source.columns:
             other, name = seen.setdefault(flat.lower(), (source, flat))

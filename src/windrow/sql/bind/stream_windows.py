@@ -30,7 +30,7 @@ from windrow.errors import (
 )
 from windrow.plan.windows import CountWindows, OwnWindow
 from windrow.sql.bind.lengths import constant_length
-from windrow.sql.bind.scope import InnerWindow, Scope, Source
+from windrow.sql.bind.scope import FromItem, InnerWindow, Scope
 from windrow.sql.bind.windows import example_length, goes_either_way, stated_twice
 from windrow.sql.grammar.clauses import PairWindow, StreamWindow
 from windrow.sql.grammar.refuse import unsupported
@@ -40,7 +40,7 @@ MOST_ROWS = 2**62
 """Numbers of tuples have 64 bits; a window of so many would never lose one."""
 
 
-def rows_window(window: StreamWindow, source: Source, sql: str) -> OwnWindow:
+def rows_window(window: StreamWindow, source: FromItem, sql: str) -> OwnWindow:
     """The window that `[ROWS n]` or `[PARTITION BY k, .. ROWS n]` gives a source."""
     partition = [_column(tree, source, sql) for tree in window.args.get("partition") or []]
     return OwnWindow(
@@ -131,7 +131,7 @@ def _number(node: exp.Expr, sql: str) -> int:
     ).at(span_of(node))
 
 
-def _column(tree: exp.Expr, source: Source, sql: str) -> str:
+def _column(tree: exp.Expr, source: FromItem, sql: str) -> str:
     """The flat name of a column of PARTITION BY; the stream's name or alias may stand before it."""
     if not isinstance(tree, exp.Column) or isinstance(tree.this, exp.Star):
         raise BindError(
@@ -170,7 +170,7 @@ def _beside_time(clause: exp.Expr, scope: Scope) -> PlanError:
 
 
 def windows_handed_on(
-    sources: Sequence[Source], uniform: InnerWindow | None
+    sources: Sequence[FromItem], uniform: InnerWindow | None
 ) -> tuple[InnerWindow, ...]:
     """The windows of a plain SELECT that no join of it has used: those of a source that is alone.
 
@@ -188,7 +188,7 @@ def windows_handed_on(
     return (uniform or InnerWindow(None, "", source.span),)
 
 
-def with_window_inside(source: Source, inside: tuple[InnerWindow, ...]) -> Source:
+def with_window_inside(source: FromItem, inside: tuple[InnerWindow, ...]) -> FromItem:
     """A derived table with the one window that all its streams hand on as its own.
 
     Where they hand on several, or some none, what reads it says what that means.
@@ -215,7 +215,7 @@ def with_lives(scope: Scope) -> Scope:
 
 
 def refuse_second_window(
-    source: Source, inside: Iterable[InnerWindow], text: str, place: Span | None
+    source: FromItem, inside: Iterable[InnerWindow], text: str, place: Span | None
 ) -> None:
     """Refuses a window outside of a derived table whose streams hand on windows of their own."""
     for window in inside:
@@ -230,7 +230,7 @@ def refuse_second_window(
             ).at(place)
 
 
-def refuse_uniform_window(clause: exp.Expr, source: Source, sql: str) -> None:
+def refuse_uniform_window(clause: exp.Expr, source: FromItem, sql: str) -> None:
     """Refuses `WINDOW = w` over one derived table alone whose rows leave by windows inside it."""
     leave = source.leaves_by_itself or any(window.text for window in source.inside)
     if source.stream or not leave:
@@ -250,7 +250,7 @@ def refuse_uniform_window(clause: exp.Expr, source: Source, sql: str) -> None:
     ).at(span_of(clause))
 
 
-def refuse_windows_apart(sources: Sequence[Source]) -> None:
+def refuse_windows_apart(sources: Sequence[FromItem]) -> None:
     """Refuses plain joins of a derived table whose streams hand on windows that are not one."""
     for source in sources:
         stated = [window for window in source.inside if window.text]
@@ -270,7 +270,7 @@ def refuse_windows_apart(sources: Sequence[Source]) -> None:
         ).at(stated[0].span)
 
 
-def refuse_windows_inside_match(sources: Sequence[Source]) -> None:
+def refuse_windows_inside_match(sources: Sequence[FromItem]) -> None:
     """Refuses windows inside the sources of a bestmatch join: theirs say what is best, and when."""
     for source in sources:
         for window in source.inside:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from windrow.errors import ParseError, Span, UnsupportedError
 from windrow.plan.aggregates import AGGREGATES, all_aggregates
-from windrow.plan.aggregates.function import Distinct
+from windrow.plan.aggregates.function import DistinctRule
 from windrow.sql.grammar.clauses import AggregateCall, WindowClause
 from windrow.sql.grammar.functions import ROW_MAKERS, WINDOW_FUNCTIONS, is_volatile
 from windrow.sql.grammar.spans import called_name, span_of
@@ -206,7 +206,7 @@ def _refuse_aggregate(node: exp.AggFunc, name: str) -> None:
     function, listed = AGGREGATES[node.args["function"]], node.arguments
     if node.this is None or (node.is_distinct and not node.this.expressions):
         raise _nothing_to_aggregate(node, name, "DISTINCT" if node.is_distinct else "")
-    if node.is_distinct and function.distinct is Distinct.refused:
+    if node.is_distinct and function.distinct is DistinctRule.refused:
         raise unsupported(
             f"distinct-{function.name.replace('_', '-')}",
             f"{name}(DISTINCT ..) is not supported",

@@ -23,9 +23,9 @@ from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.window_join import WindowJoin
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow.sql.bind.conditions import sort_conditions
-from windrow.sql.bind.keys import Condition, add_keys, free_name, with_columns
+from windrow.sql.bind.keys import KeyEquality, add_keys, free_name, with_columns
 from windrow.sql.bind.match_orders import MatchDimension, OrderReader, distance_limit
-from windrow.sql.bind.scope import Scope, Source, column_for
+from windrow.sql.bind.scope import FromItem, Scope, column_for
 from windrow.sql.bind.stream_windows import refuse_count_windows
 from windrow.sql.bind.windows import Places, check_contradiction, example_length, read_windows
 from windrow.sql.grammar.refuse import unsupported
@@ -74,7 +74,7 @@ def _refuse_one_window(scope: Scope) -> None:
             ).at(one.span)
 
 
-def _with_time(source: Source) -> Source:
+def _with_time(source: FromItem) -> FromItem:
     """The source with its event time; a derived table may have a column that holds it."""
     times = source.node.event_times
     return source if source.time or not times else replace(source, time=min(times))
@@ -155,7 +155,7 @@ class _Bestmatch:
     def _best_now(
         self,
         inputs: Sequence[Node],
-        conditions: Sequence[Condition],
+        conditions: Sequence[KeyEquality],
         graph: WindowGraph,
         kind: str,
         preserved: Sequence[int],

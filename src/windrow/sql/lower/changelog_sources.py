@@ -14,7 +14,7 @@ from sqlglot import exp
 from windrow.plan.catalog import Catalog
 from windrow.plan.texts import KIND_NAMES
 from windrow.plan.windows import Bound
-from windrow.sql.bind.scope import Scope, Source
+from windrow.sql.bind.scope import FromItem, Scope
 from windrow.sql.bind.select_list import is_aggregate_query
 from windrow.sql.bind.sources import From, Reach, find_stream, items_of, with_queries
 from windrow.sql.bind.windows import StatedWindows
@@ -27,7 +27,7 @@ from windrow.sql.lower.set_operations import UNION_ALL, kind_of
 JOIN = "a join with a changelog"
 
 
-def changelogs(sources: Sequence[Source]) -> list[Source]:
+def changelogs(sources: Sequence[FromItem]) -> list[FromItem]:
     """The sources whose rows are taken back by what is inside them."""
     return [source for source in sources if source.changelog_keys is not None]
 

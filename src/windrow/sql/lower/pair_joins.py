@@ -20,7 +20,7 @@ from windrow.plan.nodes.base import Equality, Node
 from windrow.plan.nodes.range_aggregate_join import RangeAggregateJoin
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.sql.bind.conditions import conjuncts, refuse_misplaced
-from windrow.sql.bind.keys import Condition, add_keys, equality_of, free_name, with_columns
+from windrow.sql.bind.keys import KeyEquality, add_keys, equality_of, free_name, with_columns
 from windrow.sql.bind.lengths import distance_ticks, window_ends
 from windrow.sql.bind.scope import Scope
 from windrow.sql.bind.select_list import Grouping, Item
@@ -88,7 +88,7 @@ class PairJoinLowering:
     where: Sequence[exp.Expr]
     scope: Scope
     renderer: Renderer
-    _keys: list[Condition] = field(default_factory=list)
+    _keys: list[KeyEquality] = field(default_factory=list)
     _filters: tuple[list[exp.Expr], list[exp.Expr]] = field(default_factory=lambda: ([], []))
     """Per side, what its rows must meet before they join."""
     _above: list[exp.Expr] = field(default_factory=list)

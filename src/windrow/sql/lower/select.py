@@ -29,7 +29,7 @@ from windrow.sql.bind.calls import Functions
 from windrow.sql.bind.conditions import Conditions, sort_conditions, sort_filters
 from windrow.sql.bind.joins import one_key_each
 from windrow.sql.bind.keys import add_keys
-from windrow.sql.bind.scope import Scope, Source, newest_rows, within_window
+from windrow.sql.bind.scope import FromItem, Scope, newest_rows, within_window
 from windrow.sql.bind.select_list import (
     Grouping,
     Item,
@@ -384,7 +384,7 @@ class _Block:
     above: str
 
 
-def _kept_keys(source: Source, block: _Block, *, is_multiplied: bool) -> tuple[str, ...] | None:
+def _kept_keys(source: FromItem, block: _Block, *, is_multiplied: bool) -> tuple[str, ...] | None:
     """The output names of a changelog's keys; None where they do not tell its rows apart.
 
     Joined with a table, a row may come several times: all columns together tell such rows apart.
@@ -401,7 +401,7 @@ def _kept_keys(source: Source, block: _Block, *, is_multiplied: bool) -> tuple[s
     return tuple(item.name for item in items) if is_multiplied else tuple(names)
 
 
-def _no_window(source: Source, windows: StatedWindows, above: str) -> PlanError:
+def _no_window(source: FromItem, windows: StatedWindows, above: str) -> PlanError:
     length = example_length(source.time_type)
     reason = f"{above} takes rows back when they leave their window"
     if windows.bounds:

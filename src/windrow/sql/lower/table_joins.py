@@ -25,7 +25,7 @@ from windrow.plan.nodes.table_join import TableJoin, TableKey
 from windrow.plan.texts import KIND_NAMES, listed
 from windrow.sql.bind.conditions import conjuncts, refuse_misplaced
 from windrow.sql.bind.joins import FromTable
-from windrow.sql.bind.keys import Condition, compared_in_one_type, equality_of
+from windrow.sql.bind.keys import KeyEquality, compared_in_one_type, equality_of
 from windrow.sql.bind.scope import Scope
 from windrow.sql.bind.sources import From
 from windrow.sql.grammar.clauses import WindowClause
@@ -206,7 +206,7 @@ class TableJoins:
     def _reads(self, condition: exp.Expr) -> set[int]:
         return self._scope.sources_in(condition)
 
-    def _key(self, condition: exp.Expr, at: int) -> Condition | None:
+    def _key(self, condition: exp.Expr, at: int) -> KeyEquality | None:
         """The conjunct as an equality of the rows, on its left, with a table."""
         if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
             return None
@@ -215,9 +215,9 @@ class TableJoins:
             left, right = right, left
         if self._reads(right) != {at} or not self._reads(left) or at in self._reads(left):
             return None
-        return Condition(left, right, isinstance(condition, exp.NullSafeEQ))
+        return KeyEquality(left, right, isinstance(condition, exp.NullSafeEQ))
 
-    def _table_key(self, key: Condition, rows: Node, table: Node) -> TableKey:
+    def _table_key(self, key: KeyEquality, rows: Node, table: Node) -> TableKey:
         left, right, type_ = compared_in_one_type(key, rows, table, self._renderer)
         return TableKey(left, right, type_, key.null_safe)
 

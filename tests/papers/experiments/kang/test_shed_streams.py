@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.allocation.loads import Allocation, Load, everything
+from windrow.allocation.loads import Allocation, StreamLoad, everything
 from windrow.operators.load_shedding.draws import Purpose, draws_of, row_words
 from windrow_papers.experiments.kang.shed_streams import (
     Setting,
@@ -15,7 +15,7 @@ from windrow_papers.experiments.kang.shed_streams import (
     runs_of,
 )
 
-SETTING = Setting((Load(rate=7, window=20), Load(rate=5, window=30)), (4, 8), seconds=6)
+SETTING = Setting((StreamLoad(rate=7, window=20), StreamLoad(rate=5, window=30)), (4, 8), seconds=6)
 SEED = 3
 
 
@@ -61,6 +61,6 @@ def test_an_arrival_sees_what_came_before_it():
 
 
 def test_a_run_without_shedding_gives_what_the_equation_says():
-    loads = (Load(rate=50, window=100), Load(rate=20, window=40))
+    loads = (StreamLoad(rate=50, window=100), StreamLoad(rate=20, window=40))
     (run,) = runs_of(Setting(loads, (10, 10), seconds=200), {"all": everything(loads)}, SEED)
     assert run.deviation < 0.02

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.allocation.loads import Load, Resources, output_rate
+from windrow.allocation.loads import Resources, StreamLoad, output_rate
 from windrow.allocation.strategies import (
     allocate_by,
     by_rates,
@@ -14,9 +14,9 @@ from windrow.allocation.strategies import (
 )
 from windrow_papers.experiments.kang.shed_streams import favoring
 
-FIGURE_5 = [Load(800, 100), Load(200, 200)], Resources(service_rate=100)
-FIGURE_6 = [Load(10, 1_000), Load(50, 1_000)], Resources(memory=1_000)
-FIGURE_7 = [Load(10, 100), Load(10, 100)], Resources(memory=100, service_rate=10)
+FIGURE_5 = [StreamLoad(800, 100), StreamLoad(200, 200)], Resources(service_rate=100)
+FIGURE_6 = [StreamLoad(10, 1_000), StreamLoad(50, 1_000)], Resources(memory=1_000)
+FIGURE_7 = [StreamLoad(10, 100), StreamLoad(10, 100)], Resources(memory=100, service_rate=10)
 
 
 @pytest.mark.parametrize(

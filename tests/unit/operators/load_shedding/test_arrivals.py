@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.load_shedding.arrivals import Arrivals
+from windrow.operators.load_shedding.arrivals import WaitingRows
 from windrow.operators.load_shedding.draws import Losses
 from windrow.schema import Schema
 
@@ -24,7 +24,7 @@ def rows(first: int, count: int) -> ChangeBatch:
 def left_of(seed: int, *, stopped: bool = False) -> tuple[list[int], float, int]:
     """Which of three parts are left, thinned after each, by which chance, and of how many."""
     losses = Losses(Schema(()), 2)
-    arrivals = Arrivals([["k"], ["k"]], PANE, seed)
+    arrivals = WaitingRows([["k"], ["k"]], PANE, seed)
     for first in range(0, ROWS, 20):
         arrivals.take(0, rows(first, 20), losses)
         arrivals.settle()
@@ -32,7 +32,7 @@ def left_of(seed: int, *, stopped: bool = False) -> tuple[list[int], float, int]
         assert arrivals.stored <= 15
         if stopped:
             kept = arrivals.snapshot()
-            arrivals = Arrivals([["k"], ["k"]], PANE, seed)
+            arrivals = WaitingRows([["k"], ["k"]], PANE, seed)
             arrivals.restore(*kept)
     assert arrivals.first == 0
     waited = arrivals.pop(0, 0)
@@ -66,7 +66,7 @@ def test_who_is_left_is_the_same_after_a_restart(seed):
 
 def test_a_pane_of_which_nothing_is_left_is_still_counted():
     losses = Losses(Schema(()), 2)
-    arrivals = Arrivals([["k"], ["k"]], PANE, 0)
+    arrivals = WaitingRows([["k"], ["k"]], PANE, 0)
     arrivals.take(1, rows(0, 20), losses)
     arrivals.settle()
     assert arrivals.thin(0, losses) == 20

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from windrow.errors import DataError
 from windrow.operators.load_shedding.control import Control
-from windrow.operators.load_shedding.counted import Span
+from windrow.operators.load_shedding.counted import TimeSpan
 from windrow.physical.load_shedding.limits import (
     STRATEGIES,
     Least,
@@ -149,7 +149,7 @@ def test_probes_go_to_the_stream_that_comes_last_of_its_instants_where_that_find
     pane = 1 if window < 2 else PANE
     for number in range(10):
         start = number * pane
-        spans = [Span(start + pane - 1, start + pane - 1), Span(start, start)]
+        spans = [TimeSpan(start + pane - 1, start + pane - 1), TimeSpan(start, start)]
         given_ = control.divide(number, (20, 20), 1, spans=spans)
     assert given_.probes == probes
 

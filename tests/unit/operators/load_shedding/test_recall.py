@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 from cases.shed_joins import WINDOW, node
 
-from windrow.allocation.loads import Load, Resources, expected_recall
+from windrow.allocation.loads import Resources, StreamLoad, expected_recall
 from windrow.allocation.strategies import allocate
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Counters
 from windrow.operators.load_shedding.control import Division
-from windrow.operators.load_shedding.counted import Blocks, Recall, Span
+from windrow.operators.load_shedding.counted import Blocks, PaneRecall, TimeSpan
 from windrow.operators.load_shedding.join import ShedJoinOp
 from windrow.physical.load_shedding.limits import Shedding
 from windrow.schema import MAX_TICK
@@ -126,7 +126,7 @@ def test_the_recall_that_is_expected_comes_about(case):
 def test_half_of_the_memory_finds_what_the_best_division_of_it_would(rates, least):
     # Though arrivals wait and take room, and at equal rates the slower stream is another by chance.
     memory = sum(rates) * WINDOW // 2
-    loads = [Load(rate, rate * WINDOW) for rate in rates]
+    loads = [StreamLoad(rate, rate * WINDOW) for rate in rates]
     best = expected_recall(loads, allocate(loads, Resources(memory)))
     found = {
         strategy: shares(rates, {"memory": memory, "strategy": strategy})[0]
@@ -191,8 +191,8 @@ def test_panes_without_a_probe_count_with_the_others():
 def test_panes_that_find_more_by_chance_do_not_count_for_more(matching):
     # Of 20 arrivals a few probe a window of 40 tuples, of which some are kept: other ones per pane.
     dice = np.random.default_rng(1)
-    recall, counters, reached = Recall(node()), Counters(), 0
-    nothing, pane = Blocks(np.zeros(0), np.zeros(0), np.zeros((3, 0))), Span(0, 9)
+    recall, counters, reached = PaneRecall(node()), Counters(), 0
+    nothing, pane = Blocks(np.zeros(0), np.zeros(0), np.zeros((3, 0))), TimeSpan(0, 9)
     for _ in range(2_000):
         probes, kept = dice.integers(1, 20), dice.integers(1, 40)
         window = Blocks(np.array([-50.0]), np.array([-40.0]), np.array([[40.0], [40.0], [kept]]))

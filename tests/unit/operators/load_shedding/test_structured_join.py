@@ -10,8 +10,8 @@ from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.kernels.bew_period import FILLED, LOOKUPS, PROBE, TOUCHED, Found, no_progress
-from windrow.kernels.structures.sample import Asked
+from windrow.kernels.bew_period import FILLED, LOOKUPS, PROBE, TOUCHED, FoundMatches, no_progress
+from windrow.kernels.structures.sample import ProbeRanges
 from windrow.operators.load_shedding.structured_join import MOST_GONE, Sample, StructuredWindow
 
 pytestmark = pytest.mark.law
@@ -30,8 +30,8 @@ STEPS = st.lists(
 
 def found_by(window: StructuredWindow, keys: tuple[int, int], period: tuple[int, int], room: int):
     """The places that one probe finds, with room for so many at once; and what it counted."""
-    asked = Asked(*(np.array([end]) for end in (*keys, *period)))
-    found = Found(*(np.empty(room, np.int64) for _ in range(3)))
+    asked = ProbeRanges(*(np.array([end]) for end in (*keys, *period)))
+    found = FoundMatches(*(np.empty(room, np.int64) for _ in range(3)))
     progress, places = no_progress(0), []
     while progress[PROBE] < 1:
         progress[FILLED] = 0

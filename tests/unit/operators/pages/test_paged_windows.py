@@ -12,7 +12,7 @@ from twins.bestmatch import Rules
 
 from windrow.operators.bestmatch.match_index import MatchIndexer
 from windrow.operators.bestmatch.pages.lines import LineCoder
-from windrow.operators.bestmatch.pages.page_file import Counts
+from windrow.operators.bestmatch.pages.page_file import PageCounts
 from windrow.operators.bestmatch.pages.paged_windows import PagedWindows, PageSizes
 
 LEFT, RIGHT = 0, 1
@@ -25,7 +25,7 @@ def windows(rows, *, by_cell=False, sizes=PageSizes(4, 9, 1_000)):  # noqa: B008
     rules = Rules((10,), (), 50, 50, kind="full outer")
     case = MatchRun(("bigint",), ("mindist",), (), rules, either, either, ())
     coder = LineCoder(MatchIndexer(case.node(), LEFT))
-    return PagedWindows(coder, sizes, Counts(), by_cell=by_cell), case
+    return PagedWindows(coder, sizes, PageCounts(), by_cell=by_cell), case
 
 
 def add(paged, case, places, port=RIGHT):

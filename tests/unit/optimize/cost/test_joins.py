@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from windrow.optimize.cost.joins import (
-    Condition,
     Joined,
     Key,
+    PricedCondition,
     backward,
     met_by_sweep,
     sweep_join,
@@ -19,7 +19,7 @@ from windrow.optimize.cost.joins import (
 
 def test_a_sweep_tests_orders_as_it_goes_and_everything_else_at_the_end():
     inputs = frozenset({0, 1})
-    early = Condition(inputs, 0.01, 0.001, 0.035, is_ordered=True)
+    early = PricedCondition(inputs, 0.01, 0.001, 0.035, is_ordered=True)
     late = replace(early, is_ordered=False)
     upper = ((0, 10, 10), (10, 0, 10), (10, 10, 0))
     orders = ((1, 2), (0, 2), (0, 1))

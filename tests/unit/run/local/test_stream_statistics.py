@@ -89,7 +89,7 @@ def test_keys_are_counted_in_the_last_batches():
     seen.take("s", batch([1, 2], [5, 6]))
     seen.take("s", batch([3, 4, 5], [5, 5, 5]))
     assert seen.different("s", "k").value == 2
-    assert seen.at_once("s") == 3
+    assert seen.rows_per_batch("s") == 3
 
 
 def test_keys_of_large_batches_are_estimated_from_some_of_their_rows():

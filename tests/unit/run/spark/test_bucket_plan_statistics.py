@@ -27,7 +27,7 @@ def held(times):
 def test_a_rate_is_that_of_all_rows_at_hand():
     seen = BucketStatistics([held(range(100, 140))], [rows(range(140, 180, 2))])
     assert seen.rate(0).value == 60 / 78
-    assert seen.at_once(0) == 20
+    assert seen.rows_per_batch(0) == 20
     assert seen.numbers == (60 / 78, 20)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from extension.counting import Listed, Numbers
+from extension.counting import Int64s, Listed
 from extension.folder import Folder, epochs, shown
 from extension.growing import Growing
 from hypothesis import given, settings
@@ -23,7 +23,7 @@ from windrow.run.spark import outside_sink
 from windrow.run.spark.outside_sink import HeldRows, Share, SinkWriter, Writing
 from windrow.run.spark.outside_source import (
     FollowedRows,
-    Range,
+    OffsetRange,
     Reading,
     as_option,
     from_option,
@@ -37,7 +37,7 @@ def rows(*numbers: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"n": n} for n in numbers], schema=COLUMNS)
 
 
-class Wavering(Numbers):
+class Wavering(Int64s):
     """Goes away at some of the rows, once at each."""
 
     def __init__(self, until: int, sizes: list[int], breaks: set[int]) -> None:
@@ -63,7 +63,9 @@ class Wavering(Numbers):
 def test_a_range_of_a_source_that_goes_away_is_read_once(until, sizes, breaks):
     source = Wavering(until, sizes, breaks)
     reading = without_pauses(Reading(source, "s"))
-    found = [n for batch in reading.batches(Range("all", 0, until)) for n in batch["n"].to_pylist()]
+    found = [
+        n for batch in reading.batches(OffsetRange("all", 0, until)) for n in batch["n"].to_pylist()
+    ]
     assert found == list(range(until))
 
 
@@ -81,7 +83,7 @@ def without_pauses(reading: Reading) -> Reading:
 
 def test_offsets_make_a_range_for_each_partition_that_has_rows():
     found = ranges(Wavering(9, [1], set()), {"a": 3, "b": 5}, {"a": 3, "b": 9, "c": 1})
-    assert found == [Range("b", 5, 9), Range("c", None, 1)]
+    assert found == [OffsetRange("b", 5, 9), OffsetRange("c", None, 1)]
 
 
 def test_a_reader_follows_its_source_within_limits_and_ends_where_it_is_dry(tmp_path: Path):

@@ -23,7 +23,7 @@ from windrow_papers.experiments.experiment import Experiment, Findings, Say, Siz
 from windrow_papers.experiments.tables import Table, Value, table
 from windrow_papers.experiments.workloads.points import DISTRIBUTIONS, NORMAL, UNIFORM
 from windrow_papers.operators.matwin.matwin import MatWin
-from windrow_papers.operators.matwin.source import Source
+from windrow_papers.operators.matwin.source import PageSource
 
 SEED = 63
 DECIMALS = (1, 2, 3, 4, 5)
@@ -122,7 +122,7 @@ def _places(decimals: int) -> str:
 
 def _flow(given: Input) -> Flow:
     eps = [given.eps] * given.left.shape[1]
-    join = MatWin(Source(given.left), Source(given.right), eps, SETTINGS[ORDERED])
+    join = MatWin(PageSource(given.left), PageSource(given.right), eps, SETTINGS[ORDERED])
     results, work, seconds = [], [], []
     began = time.process_time()
     given_so_far = 0

@@ -31,7 +31,7 @@ from windrow_papers.experiments.tables import Table, Value, table
 from windrow_papers.experiments.workloads.points import UNIFORM
 from windrow_papers.operators.matwin.matwin import MatWin
 from windrow_papers.operators.matwin.pages import CHEAPER, SCHEDULERS
-from windrow_papers.operators.matwin.source import Source
+from windrow_papers.operators.matwin.source import PageSource
 
 SEED = 64
 NAMES = (GALLOP, CRABSTEP, CHEAPER)
@@ -144,7 +144,7 @@ def _windows(count: int, buffers: int, say: Say) -> dict[str, Windows]:
     for mode in NAMES:
         say(f"{count:,} tuples, {buffers} buffers: {mode}")
         setting = replace(SETTINGS[ORDERED], page_rows=PAGE_ROWS, buffers=buffers, mode=mode)
-        join = MatWin(Source(given.left), Source(given.right), [given.eps] * 2, setting)
+        join = MatWin(PageSource(given.left), PageSource(given.right), [given.eps] * 2, setting)
         results = sum(len(pairs) for pairs in join.run())
         counts = join.counts
         if counts.reads_to_join != counts.foreseen:

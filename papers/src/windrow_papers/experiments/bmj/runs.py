@@ -18,7 +18,7 @@ from windrow_papers.experiments.workloads.points import TICKS, Points, points
 from windrow_papers.kernels.matwin.nested_loops import nested_loops
 from windrow_papers.operators.matwin.matwin import GRID, STANDARD, MatWin, Setting
 from windrow_papers.operators.matwin.pages import MatWinCounts
-from windrow_papers.operators.matwin.source import Source
+from windrow_papers.operators.matwin.source import PageSource
 
 PAPER = "Kemper and Stegmaier 2002, Evaluating bestmatch-joins on streaming data"
 
@@ -129,7 +129,7 @@ def _run(name: str, given: Input) -> Run:
     eps = [given.eps] * given.left.shape[1]
     if name not in SETTINGS:
         return _run_loops(given, np.array(eps), is_stopping=name == STOPPING)
-    join = MatWin(Source(given.left), Source(given.right), eps, SETTINGS[name])
+    join = MatWin(PageSource(given.left), PageSource(given.right), eps, SETTINGS[name])
     began = time.process_time()
     results = sum(len(pairs) for pairs in join.run())
     return Run(results, join.counts, time.process_time() - began)

@@ -19,7 +19,7 @@ from windrow.kernels.structures.window import work_of
 from windrow.optimize.cost.structures import Sizes
 from windrow_papers.cost.combinations import Combination, Workload
 from windrow_papers.experiments.experiment import Say
-from windrow_papers.experiments.workloads.streams import Numbers
+from windrow_papers.experiments.workloads.streams import Int64s
 from windrow_papers.kernels.two_windows import TwoWindows
 
 REPEATS = 5
@@ -32,10 +32,10 @@ class Arrivals:
     """What both windows hold at first, and what comes then."""
 
     label: str
-    window_a: Numbers
-    window_b: Numbers
-    sides: Numbers
-    keys: Numbers
+    window_a: Int64s
+    window_b: Int64s
+    sides: Int64s
+    keys: Int64s
 
 
 def arrivals(workload: Workload, tuples: int, seed: int) -> Arrivals:
@@ -82,7 +82,7 @@ def metered(
     return {one: Metered(min(seconds[one]) * each, work[one] * each) for one in combinations}
 
 
-def _work(join: TwoWindows, combination: Combination, sides: Numbers) -> float:
+def _work(join: TwoWindows, combination: Combination, sides: Int64s) -> float:
     """Counted work of both windows, the look-ups of every operation included."""
     of_b = int(sides.sum())
     of_a = len(sides) - of_b

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.allocation.loads import Allocation, Load, Resources
+from windrow.allocation.loads import Allocation, Resources, StreamLoad
 from windrow.allocation.strategies import allocate, allocate_by, equally
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
@@ -25,7 +25,7 @@ from windrow_papers.experiments.kang.shed_streams import (
 
 SEED = 7
 SERVICE_RATE, MEMORY = 10, 100
-LOADS = (Load(rate=SERVICE_RATE, window=MEMORY), Load(rate=SERVICE_RATE, window=MEMORY))
+LOADS = (StreamLoad(rate=SERVICE_RATE, window=MEMORY), StreamLoad(rate=SERVICE_RATE, window=MEMORY))
 VALUES = (100, 100)
 THERE_IS = Resources(memory=MEMORY, service_rate=SERVICE_RATE)
 SECONDS = {Size.tiny: 300, Size.quick: 2_000, Size.full: 20_000}

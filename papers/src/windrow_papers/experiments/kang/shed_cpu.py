@@ -6,7 +6,7 @@ streams, over the same tuples, and the one that `allocate` decides on.
 
 from __future__ import annotations
 
-from windrow.allocation.loads import Load, Resources
+from windrow.allocation.loads import Resources, StreamLoad
 from windrow.allocation.strategies import (
     allocate,
     allocate_by,
@@ -29,7 +29,7 @@ from windrow_papers.experiments.kang.shed_streams import (
 )
 
 SEED = 5
-LOADS = (Load(rate=800, window=100), Load(rate=200, window=200))
+LOADS = (StreamLoad(rate=800, window=100), StreamLoad(rate=200, window=200))
 VALUES = (100, 100)
 THERE_IS = Resources(service_rate=100)
 MOST_OFF = 0.1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.allocation.loads import Load, Resources
+from windrow.allocation.loads import Resources, StreamLoad
 from windrow.allocation.strategies import (
     allocate,
     allocate_by,
@@ -32,7 +32,7 @@ from windrow_papers.experiments.kang.shed_streams import (
 
 SEED = 6
 MEMORY = 1_000
-LOADS = (Load(rate=10, window=MEMORY), Load(rate=50, window=MEMORY))
+LOADS = (StreamLoad(rate=10, window=MEMORY), StreamLoad(rate=50, window=MEMORY))
 VALUES = (200, 100)
 THERE_IS = Resources(memory=MEMORY)
 SECONDS = {Size.tiny: 100, Size.quick: 600, Size.full: 3_000}

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windrow.allocation.loads import Allocation, Load, output_rate
+from windrow.allocation.loads import Allocation, StreamLoad, output_rate
 from windrow.allocation.strategies import Pot, Strategy, in_order
 from windrow.operators.load_shedding.draws import Purpose, draws_of, row_words
 from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Reading
 from windrow_papers.experiments.tables import Table, Value, table
-from windrow_papers.experiments.workloads.streams import Numbers
+from windrow_papers.experiments.workloads.streams import Int64s
 
 MARKS = 10
 """Points of a curve of the figures."""
@@ -40,7 +40,7 @@ class Setting:
         seconds: for how long.
     """
 
-    loads: tuple[Load, Load]
+    loads: tuple[StreamLoad, StreamLoad]
     values: tuple[int, int]
     seconds: int
 
@@ -60,9 +60,9 @@ class Arrived:
         second: per stream and arrival, the second that it comes in.
     """
 
-    keys: tuple[Numbers, Numbers]
-    before: tuple[Numbers, Numbers]
-    second: tuple[Numbers, Numbers]
+    keys: tuple[Int64s, Int64s]
+    before: tuple[Int64s, Int64s]
+    second: tuple[Int64s, Int64s]
 
 
 def arrived(setting: Setting, seed: int) -> Arrived:
@@ -88,7 +88,7 @@ def arrived(setting: Setting, seed: int) -> Arrived:
 
 def results_per_second(
     setting: Setting, came: Arrived, allocation: Allocation, seed: int
-) -> Numbers:
+) -> Int64s:
     """How many results come out in each second when what is short is divided so."""
     words = [row_words([pa.array(keys)], np.arange(len(keys))) for keys in came.keys]
     found = np.zeros(setting.seconds, np.int64)
@@ -111,8 +111,8 @@ def results_per_second(
 
 
 def _matches(
-    keys: Numbers, before: Numbers, others: Numbers, drawn: np.ndarray, window: int
-) -> Numbers:
+    keys: Int64s, before: Int64s, others: Int64s, drawn: np.ndarray, window: int
+) -> Int64s:
     """Per probe, the tuples drawn of its key among the newest of the other stream."""
     tuples = len(others) + 1
     kept = np.flatnonzero(drawn)
@@ -132,7 +132,7 @@ class Run:
 
     label: str
     allocation: Allocation
-    results: Numbers
+    results: Int64s
     expected: float
 
     @property
@@ -165,7 +165,7 @@ def runs_of(setting: Setting, allocations: Mapping[str, Allocation], seed: int) 
 def favoring(stream: int) -> Strategy:
     """MaxA and MaxB of figures 5 to 7: all that it can use to one stream, then to the others."""
 
-    def divide(divided: Pot, loads: Sequence[Load]) -> tuple[float, ...]:
+    def divide(divided: Pot, loads: Sequence[StreamLoad]) -> tuple[float, ...]:
         return in_order(divided, [stream, *(at for at in range(len(loads)) if at != stream)])
 
     return divide

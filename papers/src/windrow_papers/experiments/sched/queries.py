@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from windrow_papers.experiments.sched.sales import PRICES, STORES, Sales
-from windrow_papers.experiments.workloads.streams import SECOND, Numbers
+from windrow_papers.experiments.workloads.streams import SECOND, Int64s
 from windrow_papers.kernels.scheduling import machine as m
 
 SCHEDULINGS = {"ita": m.ITA, "tpa": m.TPA, "nta": m.NTA}
@@ -164,7 +164,7 @@ def _threshold(setting: Setting) -> int:
     return round(PRICES * (1 - setting.selectivity))
 
 
-def favorites(query: WorkloadQuery, sales: Sales, setting: Setting) -> Numbers:
+def favorites(query: WorkloadQuery, sales: Sales, setting: Setting) -> Int64s:
     """The values of the table that the query looks up: the first ones, so many as it has to be."""
     there = STORES if query.tested == "store" else int(sales.item.max(initial=0)) + 1
     return np.arange(max(1, round(there * setting.selectivity)))
@@ -193,7 +193,7 @@ def machine_of(query: WorkloadQuery, scheduling: str, sales: Sales, setting: Set
     return m.empty_machine(plan, members, tuples, pairs)
 
 
-def count_pairs(tuples: Numbers, windows: tuple[int, int]) -> int:
+def count_pairs(tuples: Int64s, windows: tuple[int, int]) -> int:
     """How many pairs of equal keys are alive together at some instant.
 
     A tuple at t with window w of its own meets one at t' with window w' if t - w' <= t' <= t + w.

@@ -16,7 +16,7 @@ from windrow_papers.experiments.experiment import Say
 from windrow_papers.experiments.sched.queries import SCHEDULINGS, Setting, WorkloadQuery, machine_of
 from windrow_papers.experiments.sched.sales import Sales, synthetic_sales
 from windrow_papers.experiments.tables import Table, Value, table
-from windrow_papers.experiments.workloads.streams import SECOND, Numbers
+from windrow_papers.experiments.workloads.streams import SECOND, Int64s
 from windrow_papers.kernels.scheduling import machine as m
 from windrow_papers.kernels.scheduling.schedule import finish, run
 
@@ -48,11 +48,11 @@ class Ran:
         seconds: of this machine's processor.
     """
 
-    outputs: Numbers
+    outputs: Int64s
     in_all: int
-    arrivals: Numbers
-    tuples: Numbers
-    work: Numbers
+    arrivals: Int64s
+    tuples: Int64s
+    work: Int64s
     steady_from: int
     seconds: float
 
@@ -104,7 +104,7 @@ class Ran:
         """All of these."""
         return self.stored + self.stored_by_expire + self.waiting
 
-    def _steady(self, column: int) -> Numbers:
+    def _steady(self, column: int) -> Int64s:
         return np.asarray(self.tuples[self.arrivals >= self.steady_from, column], np.int64)
 
 

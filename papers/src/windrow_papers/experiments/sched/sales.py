@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from windrow_papers.experiments.workloads.streams import Numbers, Streams
+from windrow_papers.experiments.workloads.streams import Int64s, Streams
 from windrow_papers.experiments.workloads.synthetic import synthetic
 
 STORES = 100
@@ -29,12 +29,12 @@ class Sales:
         quantity: from 1 to `QUANTITIES`.
     """
 
-    stream: Numbers
-    time: Numbers
-    store: Numbers
-    item: Numbers
-    price: Numbers
-    quantity: Numbers
+    stream: Int64s
+    time: Int64s
+    store: Int64s
+    item: Int64s
+    price: Int64s
+    quantity: Int64s
 
     def __len__(self) -> int:
         """How many sales there are."""

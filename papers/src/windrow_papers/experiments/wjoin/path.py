@@ -24,7 +24,7 @@ from windrow_papers.experiments.claims import Case, Claim, Finding, Reading, bel
 from windrow_papers.experiments.contest import NLW, Algorithm, Join, Series, joined, measure
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
 from windrow_papers.experiments.wjoin.papers import REPORT_2002
-from windrow_papers.experiments.workloads.streams import SECOND, Numbers, Streams
+from windrow_papers.experiments.workloads.streams import SECOND, Int64s, Streams
 from windrow_papers.experiments.workloads.synthetic import synthetic, synthetic_of_length
 from windrow_papers.kernels.conservative_machines import LcaMachine
 
@@ -116,7 +116,7 @@ def run(size: Size, say: Say) -> Findings:
     )
 
 
-def _measure(board: Board, case: str, streams: Streams, turns: Numbers, every: int) -> None:
+def _measure(board: Board, case: str, streams: Streams, turns: Int64s, every: int) -> None:
     """NLW both ways, their work added up; LCA once.
 
     A combination whose times are all equal follows both ways, and NLW would give it twice: the

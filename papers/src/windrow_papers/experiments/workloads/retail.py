@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from windrow_papers.experiments.workloads.streams import HOUR, Numbers, Streams
+from windrow_papers.experiments.workloads.streams import HOUR, Int64s, Streams
 
 OPENING_H, CLOSING_H = 7.5, 20.0
 BURST_H = 0.75
@@ -83,7 +83,7 @@ class Retail:
         weights = np.geomspace(self.spread, 1.0, self.stores) if self.stores > 1 else np.ones(1)
         return np.asarray(weights / weights.sum())
 
-    def _day(self, random: np.random.Generator, day: int, share: float) -> Numbers:
+    def _day(self, random: np.random.Generator, day: int, share: float) -> Int64s:
         """One store's times of one day, in order."""
         expected = self.per_hour * (CLOSING_H - OPENING_H) * share
         count = int(random.poisson(expected))
@@ -105,7 +105,7 @@ def zipf(items: int, exponent: float) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-def _table(store: int, times: Numbers, items: Numbers, seed: list[int]) -> pa.Table:
+def _table(store: int, times: Int64s, items: Int64s, seed: list[int]) -> pa.Table:
     random = np.random.default_rng(seed)
     length = TUPLE_BYTES - _FIXED_BYTES
     descriptions = [f"item {item} ".ljust(length, ".") for item in items.tolist()]

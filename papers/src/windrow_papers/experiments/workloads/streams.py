@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from windrow.kernels.keys import mixed_words
 from windrow.kernels.tuple_at_a_time.tape import Tape
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 SECOND = 1_000_000
 """Ticks per second."""
@@ -32,8 +32,8 @@ HOUR = 3_600 * SECOND
 class Streams:
     """Event times and keys of each stream, in order of time."""
 
-    times: tuple[Numbers, ...]
-    keys: tuple[Numbers, ...]
+    times: tuple[Int64s, ...]
+    keys: tuple[Int64s, ...]
 
     def __len__(self) -> int:
         """How many streams there are."""
@@ -50,20 +50,20 @@ class Streams:
         words = mixed_words(np.concatenate(self.keys).astype(np.uint64))
         return Tape(np.concatenate(self.times), words.reshape(-1, 1), first)
 
-    def live(self) -> Numbers:
+    def live(self) -> Int64s:
         """Whose tuple is taken, turn by turn, in order of time; equal times by stream."""
         owners = np.repeat(np.arange(len(self)), [len(times) for times in self.times])
         order = np.argsort(np.concatenate(self.times), kind="stable")
         return owners[order].astype(np.int64)
 
-    def replayed(self) -> Numbers:
+    def replayed(self) -> Int64s:
         """Whose tuple is taken when sources are polled in turn; one that has ended is passed."""
         positions = np.concatenate([np.arange(len(times)) for times in self.times])
         owners = np.repeat(np.arange(len(self)), [len(times) for times in self.times])
         order = np.lexsort((owners, positions))
         return owners[order].astype(np.int64)
 
-    def arrivals(self) -> Numbers:
+    def arrivals(self) -> Int64s:
         """The event times in order of time, which are the times of arrival of live streams."""
         return np.sort(np.concatenate(self.times), kind="stable")
 
@@ -89,7 +89,7 @@ class Streams:
         }
 
 
-def split(times: Numbers, keys: Numbers, owners: Numbers, streams: int) -> Streams:
+def split(times: Int64s, keys: Int64s, owners: Int64s, streams: int) -> Streams:
     """Tuples of many sources, in order of time, as so many streams."""
     order = np.argsort(owners, kind="stable")
     ends = np.searchsorted(owners[order], np.arange(streams + 1))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from windrow_papers.experiments.workloads.streams import SECOND, Numbers, Streams
+from windrow_papers.experiments.workloads.streams import SECOND, Int64s, Streams
 
 SLOW_PER_S, FAST_PER_S, SWITCH_EVERY = 10.0, 1_000.0, 100
 """The stream of figure 9(c): it changes between two rates every so many of its tuples."""
@@ -48,7 +48,7 @@ def with_switching_stream(
     return _with_keys([*steady.times, _ticks(random.exponential(1 / rates))], values, seed)
 
 
-def _arrivals(rate_per_s: float, seconds: float, *, seed: int, stream: int) -> Numbers:
+def _arrivals(rate_per_s: float, seconds: float, *, seed: int, stream: int) -> Int64s:
     """Times of a stream that surely last beyond the end: six standard deviations more."""
     expected = rate_per_s * seconds
     count = int(expected + 6 * np.sqrt(expected) + 10)
@@ -56,15 +56,15 @@ def _arrivals(rate_per_s: float, seconds: float, *, seed: int, stream: int) -> N
     return _ticks(gaps_s)
 
 
-def _ticks(gaps_s: np.ndarray) -> Numbers:
+def _ticks(gaps_s: np.ndarray) -> Int64s:
     return np.cumsum(gaps_s * SECOND).astype(np.int64)
 
 
-def _within(times: Numbers, seconds: float) -> Numbers:
+def _within(times: Int64s, seconds: float) -> Int64s:
     return times[times < seconds * SECOND]
 
 
-def _with_keys(times: Sequence[Numbers], values: int, seed: int) -> Streams:
+def _with_keys(times: Sequence[Int64s], values: int, seed: int) -> Streams:
     keys = [
         np.random.default_rng([seed, stream, 1]).integers(0, values, len(own))
         for stream, own in enumerate(times)

@@ -26,7 +26,7 @@ from windrow.kernels.epsilon_grid import (
     CELL_TESTS,
     DOMINANCE_TESTS,
     PAIR_TESTS,
-    Numbers,
+    Int64s,
     is_out_of_reach,
 )
 from windrow.kernels.jit import kernel
@@ -41,12 +41,12 @@ FREE, ROOM, FIRST, STOP = range(4)
 class Best(NamedTuple):
     """Tuples alive and their best pairs; see above."""
 
-    y1: Numbers
-    head: Numbers
-    following: Numbers
-    mate: Numbers
-    distances: Numbers  # a line per pair, a column per dimension
-    state: Numbers
+    y1: Int64s
+    head: Int64s
+    following: Int64s
+    mate: Int64s
+    distances: Int64s  # a line per pair, a column per dimension
+    state: Int64s
 
 
 class Side(NamedTuple):
@@ -54,14 +54,14 @@ class Side(NamedTuple):
 
     start: int
     stop: int
-    cells: Numbers
+    cells: Int64s
 
 
 class Reach(NamedTuple):
     """The largest distance in each dimension, and the widths of the cells that rows are kept by."""
 
-    eps: Numbers
-    widths: Numbers
+    eps: Int64s
+    widths: Int64s
 
 
 class Bounds(NamedTuple):
@@ -74,13 +74,13 @@ class Bounds(NamedTuple):
 
 @kernel
 def compare_pages(
-    rows: Numbers,
+    rows: Int64s,
     pages: tuple[Side, Side],
     bounds: Bounds,
     reach: Reach,
     best: tuple[Best, Best],
     judged: tuple[bool, bool],
-    work: Numbers,
+    work: Int64s,
 ) -> None:
     """Updates the best pairs with those of two pages that are new."""
     left, right = pages
@@ -115,7 +115,7 @@ def compare_pages(
 
 
 @kernel
-def _parts(rows: Numbers, page: Side, bounds: Bounds) -> Numbers:
+def _parts(rows: Int64s, page: Side, bounds: Bounds) -> Int64s:
     """Where the window, its new part, and what is ahead of it begin in each cell of a page."""
     count = len(page.cells)
     parts = np.empty((count, 3), np.int64)
@@ -129,7 +129,7 @@ def _parts(rows: Numbers, page: Side, bounds: Bounds) -> Numbers:
 
 
 @kernel
-def _first_above(rows: Numbers, start: int, stop: int, bound: int) -> int:
+def _first_above(rows: Int64s, start: int, stop: int, bound: int) -> int:
     while start < stop:
         middle = (start + stop) // 2
         if rows[middle, 0] <= bound:
@@ -140,7 +140,7 @@ def _first_above(rows: Numbers, start: int, stop: int, bound: int) -> int:
 
 
 @kernel
-def _is_candidate(rows: Numbers, one: int, other: int, eps: Numbers, apart: Numbers) -> bool:
+def _is_candidate(rows: Int64s, one: int, other: int, eps: Int64s, apart: Int64s) -> bool:
     """Whether two rows are within eps in every dimension; their distances are written."""
     for k in range(len(eps)):
         apart[k] = abs(rows[one, k] - rows[other, k])
@@ -150,7 +150,7 @@ def _is_candidate(rows: Numbers, one: int, other: int, eps: Numbers, apart: Numb
 
 
 @kernel
-def _judge(best: Best, owner: int, mate: int, apart: Numbers, work: Numbers) -> None:
+def _judge(best: Best, owner: int, mate: int, apart: Int64s, work: Int64s) -> None:
     """Takes a pair up among those of a tuple, unless dominated; those that it dominates go."""
     slot = owner & (len(best.head) - 1)
     before, at = -1, best.head[slot]
@@ -192,7 +192,7 @@ def _free(best: Best, pair: int) -> None:
 
 
 @kernel
-def take_finished(best: Best, below: int) -> Numbers:
+def take_finished(best: Best, below: int) -> Int64s:
     """Forgets the tuples whose y1 is below a bound; gives their pairs (tuple, mate)."""
     mask = len(best.head) - 1
     count = 0
@@ -235,7 +235,7 @@ def least_above(best: Best, bound: int) -> int:
 
 
 @kernel
-def cell_starts(rows: Numbers, start: int, stop: int, widths: Numbers) -> Numbers:
+def cell_starts(rows: Int64s, start: int, stop: int, widths: Int64s) -> Int64s:
     """Where in the page at [start, stop) each cell starts."""
     starts = np.empty(stop - start, np.int64)
     count = 0

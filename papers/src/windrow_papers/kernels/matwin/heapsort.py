@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from windrow.kernels.epsilon_grid import SORT_TESTS, Numbers, is_before
+from windrow.kernels.epsilon_grid import SORT_TESTS, Int64s, is_before
 from windrow.kernels.jit import kernel
 
 
 @kernel
-def sort_places(rows: Numbers, places: Numbers, widths: Numbers, work: Numbers) -> None:
+def sort_places(rows: Int64s, places: Int64s, widths: Int64s, work: Int64s) -> None:
     """Puts places of rows into grid order, without room for a second copy (heapsort)."""
     count = len(places)
     for start in range(count // 2 - 1, -1, -1):
@@ -19,7 +19,7 @@ def sort_places(rows: Numbers, places: Numbers, widths: Numbers, work: Numbers) 
 
 @kernel
 def _sift(
-    rows: Numbers, places: Numbers, start: int, stop: int, widths: Numbers, work: Numbers
+    rows: Int64s, places: Int64s, start: int, stop: int, widths: Int64s, work: Int64s
 ) -> None:
     parent = start
     while 2 * parent + 1 < stop:

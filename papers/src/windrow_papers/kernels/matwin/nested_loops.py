@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from windrow.kernels.epsilon_grid import DOMINANCE_TESTS, PAIR_TESTS, Numbers
+from windrow.kernels.epsilon_grid import DOMINANCE_TESTS, PAIR_TESTS, Int64s
 from windrow.kernels.jit import kernel
 
 
 @kernel
 def nested_loops(
-    left: Numbers,
-    right: Numbers,
-    eps: Numbers,
+    left: Int64s,
+    right: Int64s,
+    eps: Int64s,
     stops: bool,  # noqa: FBT001  compiled functions take no keyword-only arguments
-    work: Numbers,
-) -> Numbers:
+    work: Int64s,
+) -> Int64s:
     """The best pairs (left, right) of every left row; rows are lines of y1 to yd."""
     found = np.empty((256, 2), np.int64)
     count = 0
@@ -47,7 +47,7 @@ def nested_loops(
 
 
 @kernel
-def _is_near(left: Numbers, r: int, right: Numbers, s: int, eps: Numbers) -> bool:
+def _is_near(left: Int64s, r: int, right: Int64s, s: int, eps: Int64s) -> bool:
     for k in range(len(eps)):  # noqa: SIM110  kernels know no generators
         if abs(left[r, k] - right[s, k]) > eps[k]:
             return False
@@ -55,7 +55,7 @@ def _is_near(left: Numbers, r: int, right: Numbers, s: int, eps: Numbers) -> boo
 
 
 @kernel
-def _is_better(left: Numbers, r: int, right: Numbers, one: int, other: int) -> bool:
+def _is_better(left: Int64s, r: int, right: Int64s, one: int, other: int) -> bool:
     """Whether (r, one) dominates (r, other)."""
     is_better = False
     for k in range(left.shape[1]):
@@ -69,7 +69,7 @@ def _is_better(left: Numbers, r: int, right: Numbers, one: int, other: int) -> b
 
 
 @kernel
-def _taller(pairs: Numbers) -> Numbers:
+def _taller(pairs: Int64s) -> Int64s:
     grown = np.empty((2 * len(pairs), 2), np.int64)
     for at in range(len(pairs)):
         grown[at, 0] = pairs[at, 0]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.jit import lean_kernel_part
 
-Numbers = NDArray[np.int64]
+Int64s = NDArray[np.int64]
 
 NONE = -1
 FAR = 1 << 62
@@ -103,21 +103,21 @@ class Machine(NamedTuple):
         outputs: a line per output.
     """
 
-    numbers: Numbers
-    tuples: Numbers
-    keys: Numbers
-    by_value: Numbers
-    pairs: Numbers
-    queues: Numbers
-    outputs: Numbers
+    numbers: Int64s
+    tuples: Int64s
+    keys: Int64s
+    by_value: Int64s
+    pairs: Int64s
+    queues: Int64s
+    outputs: Int64s
 
     @property
-    def work(self) -> Numbers:
+    def work(self) -> Int64s:
         """What was done so far."""
         return self.numbers[WORK:PLAN]
 
 
-def empty_machine(plan: Numbers, members: Numbers, arrivals: Numbers, pairs: int) -> Machine:
+def empty_machine(plan: Int64s, members: Int64s, arrivals: Int64s, pairs: int) -> Machine:
     """A machine before its first tuple.
 
     Args:
@@ -150,7 +150,7 @@ def empty_machine(plan: Numbers, members: Numbers, arrivals: Numbers, pairs: int
 
 
 @lean_kernel_part
-def spend(numbers: Numbers, kind: int, times: int) -> None:
+def spend(numbers: Int64s, kind: int, times: int) -> None:
     """Counts work, which takes its time."""
     numbers[WORK + kind] += times
     numbers[NOW] += numbers[COST + kind] * times

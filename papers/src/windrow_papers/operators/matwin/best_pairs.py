@@ -22,7 +22,7 @@ from windrow_papers.kernels.matwin.best import (
 )
 
 if TYPE_CHECKING:
-    from windrow.kernels.epsilon_grid import Numbers
+    from windrow.kernels.epsilon_grid import Int64s
 
 _LEAST_RING = 64
 """Tuples that there is room for at first; a power of two, as every size of a ring."""
@@ -73,9 +73,9 @@ class BestPairs:
             distances=np.concatenate((self.best.distances, rows)),
         )
 
-    def finish(self, below: int) -> Numbers:
+    def finish(self, below: int) -> Int64s:
         """Forgets the tuples with a y1 below a bound; gives their pairs (tuple, mate)."""
-        found: Numbers = take_finished(self.best, below)
+        found: Int64s = take_finished(self.best, below)
         return found
 
     def is_alive(self, number: int) -> bool:
@@ -105,13 +105,13 @@ class GivenPairs:
     def __init__(self) -> None:
         self._by_other: tuple[dict[int, set[int]], dict[int, set[int]]] = ({}, {})
 
-    def new_of(self, side: int, found: Numbers, others: BestPairs) -> Numbers:
+    def new_of(self, side: int, found: Int64s, others: BestPairs) -> Int64s:
         """Of pairs (tuple, mate) that a side's finished tuples have, those not given before."""
         given = self._by_other[side]
         is_new = [mate not in given.get(owner, ()) for owner, mate in found.tolist()]
         for owner in dict.fromkeys(found[:, 0].tolist()):
             given.pop(owner, None)
-        new: Numbers = found[np.array(is_new, np.bool_)]
+        new: Int64s = found[np.array(is_new, np.bool_)]
         for owner, mate in new.tolist():
             if others.is_alive(mate):
                 self._by_other[1 - side].setdefault(mate, set()).add(owner)

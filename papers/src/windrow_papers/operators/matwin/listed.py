@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from windrow.operators.bestmatch.pages.page_file import drop_expired
 
 if TYPE_CHECKING:
-    from windrow.kernels.epsilon_grid import Numbers
+    from windrow.kernels.epsilon_grid import Int64s
     from windrow.operators.bestmatch.pages.page_file import Page, PageFile
 
 Key = tuple[int, ...]
@@ -55,7 +55,7 @@ class ListedWindow:
         entries = [entry for name in self._names for entry in self._lists[name]]
         return [entry.page for entry in entries if entry.page is not None]
 
-    def store(self, places: Numbers) -> None:
+    def store(self, places: Int64s) -> None:
         """Puts rows, in grid order wherever they are in memory, into their pages."""
         frame = self._file.frames.take()
         page = _OpenPage(self._file, self._file.frames.place(frame))

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windrow.kernels.epsilon_grid import Numbers, meeting_pages
+from windrow.kernels.epsilon_grid import Int64s, meeting_pages
 from windrow.operators.bestmatch.pages.page_file import (
     LEAST,
     Frames,
@@ -40,7 +40,7 @@ from windrow.operators.bestmatch.pages.page_file import (
     StandardWindow,
     edges,
 )
-from windrow.operators.bestmatch.pages.page_search import GALLOP, Column, Schedule
+from windrow.operators.bestmatch.pages.page_search import GALLOP, Column, VisitOrder
 from windrow_papers.kernels.matwin.best import GONE, Bounds, Reach, Side, compare_pages
 from windrow_papers.kernels.matwin.heapsort import sort_places
 from windrow_papers.operators.matwin.best_pairs import BestPairs, GivenPairs
@@ -51,7 +51,7 @@ from windrow_papers.operators.matwin.pages import (
     CelledPageFile,
     MatWinCounts,
 )
-from windrow_papers.operators.matwin.source import GRID_ORDER, Source
+from windrow_papers.operators.matwin.source import GRID_ORDER, PageSource
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +96,9 @@ class Setting:
 class _Stream:
     """One stream: its source, its window, the tuples just read, and the best pairs of its tuples."""
 
-    def __init__(self, source: Source, file: PageFile, setting: Setting, dimensions: int) -> None:
+    def __init__(
+        self, source: PageSource, file: PageFile, setting: Setting, dimensions: int
+    ) -> None:
         self.source = source
         self.alive = BestPairs(dimensions)
         self._file = file
@@ -160,8 +162,8 @@ class MatWin:
 
     def __init__(
         self,
-        left: Source,
-        right: Source,
+        left: PageSource,
+        right: PageSource,
         eps: Sequence[int],
         setting: Setting,
         folder: Path | None = None,
@@ -181,14 +183,14 @@ class MatWin:
         self._judged = JUDGED[setting.kind]
         self._given = GivenPairs()
 
-    def run(self) -> Iterator[Numbers]:
+    def run(self) -> Iterator[Int64s]:
         """The best pairs as they become final: after each step an array of (left, right) numbers."""
         try:
             yield from self._steps()
         finally:
             self._file.close()
 
-    def _steps(self) -> Iterator[Numbers]:
+    def _steps(self) -> Iterator[Int64s]:
         alive, eps = self._sides[0].alive, int(self._eps[0])
         self._fill(Bounds(LEAST, LEAST, LEAST))
         oldest = alive.least_above(LEAST)
@@ -248,7 +250,9 @@ class MatWin:
             columns.setdefault(one, []).append(other)
         return list(columns.items())
 
-    def _compare(self, schedule: Schedule, pages: Sequence[Sequence[Page]], bounds: Bounds) -> None:
+    def _compare(
+        self, schedule: VisitOrder, pages: Sequence[Sequence[Page]], bounds: Bounds
+    ) -> None:
         """Runs a schedule: reads its pages into frames, and compares them two by two."""
         mine = [self._frames.take() for _ in range(schedule.buffers)]
         places = [self._frames.place(frame) for frame in mine]
@@ -280,7 +284,7 @@ class MatWin:
         self.counts.reads_to_join += 1
         return Side(place, self._file.read(page, place), self._file.cells_of(page))
 
-    def _finished(self, below: int) -> Numbers:
+    def _finished(self, below: int) -> Int64s:
         """The pairs of the tuples that the window has passed, each (left, right), each once."""
         parts = []
         for number, (side, is_judged) in enumerate(zip(self._sides, self._judged, strict=True)):

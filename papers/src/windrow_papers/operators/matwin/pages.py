@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from windrow.operators.bestmatch.pages.page_file import Counts, Frames, Page, PageFile
+from windrow.operators.bestmatch.pages.page_file import Frames, Page, PageCounts, PageFile
 from windrow.operators.bestmatch.pages.page_search import (
     CRABSTEP,
     GALLOP,
     Column,
-    Schedule,
+    VisitOrder,
     cheaper,
     crabstep,
     gallop,
@@ -20,11 +20,11 @@ from windrow_papers.kernels.matwin.best import cell_starts
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windrow.kernels.epsilon_grid import Numbers
+    from windrow.kernels.epsilon_grid import Int64s
 
 CHEAPER = "cheaper"
 
-SCHEDULERS: dict[str, Callable[[Sequence[Column], int], Schedule]] = {
+SCHEDULERS: dict[str, Callable[[Sequence[Column], int], VisitOrder]] = {
     CHEAPER: cheaper,
     GALLOP: gallop,
     CRABSTEP: crabstep,
@@ -33,7 +33,7 @@ SCHEDULERS: dict[str, Callable[[Sequence[Column], int], Schedule]] = {
 MODES = tuple(SCHEDULERS)
 
 
-class MatWinCounts(Counts):
+class MatWinCounts(PageCounts):
     """What was done, added up as the paper does."""
 
     @property
@@ -51,10 +51,10 @@ class CelledPageFile(PageFile):
     """Pages of which memory also keeps where their cells start."""
 
     def __init__(
-        self, frames: Frames, widths: Numbers, counts: Counts, folder: Path | None = None
+        self, frames: Frames, widths: Int64s, counts: PageCounts, folder: Path | None = None
     ) -> None:
         super().__init__(frames, widths, counts, folder)
-        self._cells: dict[int, Numbers] = {}
+        self._cells: dict[int, Int64s] = {}
 
     def write(self, start: int, count: int) -> Page:
         """Writes rows that lie one after the other as one page."""
@@ -62,6 +62,6 @@ class CelledPageFile(PageFile):
         self._cells[page.slot] = cell_starts(self.frames.rows, start, start + count, self.widths)
         return page
 
-    def cells_of(self, page: Page) -> Numbers:
+    def cells_of(self, page: Page) -> Int64s:
         """Where the cells of a page start."""
         return self._cells[page.slot]

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from windrow.kernels.epsilon_grid import Numbers
+from windrow.kernels.epsilon_grid import Int64s
 from windrow.operators.bestmatch.pages.page_file import LEAST
 
 MOST = 2**63 - 1
@@ -40,7 +40,7 @@ class Promise:
 SORTED = Promise()
 
 
-class Source:
+class PageSource:
     """A stream.
 
     Args:
@@ -48,7 +48,7 @@ class Source:
         promise: what holds of their order.
     """
 
-    def __init__(self, values: Numbers, promise: Promise = SORTED) -> None:
+    def __init__(self, values: Int64s, promise: Promise = SORTED) -> None:
         self.promise = promise
         self.assured = LEAST if len(values) else MOST
         self.taken = 0
@@ -61,7 +61,7 @@ class Source:
         """Whether there are no more tuples."""
         return self.taken == len(self._values)
 
-    def read_into(self, row: Numbers) -> int | None:
+    def read_into(self, row: Int64s) -> int | None:
         """Writes the next tuple, its number behind it; gives its y1, None for one that is late."""
         values = self._values[self.taken]
         row[:-1] = values

@@ -19,7 +19,7 @@ import numpy as np
 
 from windrow.kernels import bestmatch as kernels
 from windrow.kernels.bestmatch import Measures
-from windrow.kernels.epsilon_grid import Numbers
+from windrow.kernels.epsilon_grid import Int64s
 from windrow.kernels.jit import writable
 from windrow.operators.joins.match_log import NUMBER
 
@@ -63,7 +63,7 @@ class LineCoder:
         """Bytes of a line."""
         return self.columns * _NUMBER_BYTES
 
-    def lines(self, rows: ChangeBatch, port: int, names: Numbers) -> tuple[Numbers, bool]:
+    def lines(self, rows: ChangeBatch, port: int, names: Int64s) -> tuple[Int64s, bool]:
         """The lines of the rows that can match, and whether equal words are equal keys."""
         usable = self._indexer.features(rows, port)
         lines = np.empty((len(usable.rows), self.columns), np.int64)
@@ -81,31 +81,31 @@ class LineCoder:
         lines[:, -1] = names[usable.rows]
         return lines, usable.is_exact
 
-    def cells_of(self, lines: Numbers) -> Numbers:
+    def cells_of(self, lines: Int64s) -> Int64s:
         """The cells of some lines."""
         return writable(lines[:, 1 : 1 + self.cells])
 
-    def values_of(self, lines: Numbers) -> NDArray[np.uint64]:
+    def values_of(self, lines: Int64s) -> NDArray[np.uint64]:
         """The values of some lines."""
         return writable(lines[:, 1 + self.cells : -1]).view(np.uint64)
 
-    def order(self, lines: Numbers) -> Numbers:
+    def order(self, lines: Int64s) -> Int64s:
         """The lines' places in grid order: by cells, then time, then name."""
         keys = [lines[:, -1], lines[:, 0], *(lines[:, k] for k in range(self.cells, 0, -1))]
-        places: Numbers = np.lexsort(keys)
+        places: Int64s = np.lexsort(keys)
         return places
 
-    def breaks(self, lines: Numbers) -> Numbers:
+    def breaks(self, lines: Int64s) -> Int64s:
         """The lines that come before the one in front of them in grid order."""
         one, other = lines[:-1], lines[1:]
         is_back = other[:, 0] < one[:, 0]
         for k in range(self.cells, 0, -1):
             is_back = np.where(one[:, k] == other[:, k], is_back, other[:, k] < one[:, k])
-        found: Numbers = np.flatnonzero(is_back) + 1
+        found: Int64s = np.flatnonzero(is_back) + 1
         return found
 
 
-def ranks(slices: Sequence[ChunkSlice], times: Numbers) -> Numbers:
+def ranks(slices: Sequence[ChunkSlice], times: Int64s) -> Int64s:
     """Per row that comes after those of the slices, how many of the same time came before it."""
     order = np.argsort(times, kind="stable")
     ordered = times[order]
@@ -119,8 +119,8 @@ def ranks(slices: Sequence[ChunkSlice], times: Numbers) -> Numbers:
 
 
 def located(
-    slices: Sequence[ChunkSlice], times: Numbers, names: Numbers, *, are_numbers: bool
-) -> tuple[Numbers, Numbers]:
+    slices: Sequence[ChunkSlice], times: Int64s, names: Int64s, *, are_numbers: bool
+) -> tuple[Int64s, Int64s]:
     """Where rows are that have these times and names: in which slice, and where in its chunk."""
     parts, rows = np.full(len(times), -1), np.empty(len(times), np.int64)
     before = np.zeros(len(times), np.int64)
@@ -137,7 +137,7 @@ def located(
     return parts, rows
 
 
-def _span(part: ChunkSlice, times: Numbers) -> tuple[Numbers, Numbers]:
+def _span(part: ChunkSlice, times: Int64s) -> tuple[Int64s, Int64s]:
     """Where in a chunk the rows alive of each time start and stop."""
     keys = part.chunk.keys
     start = np.maximum(np.searchsorted(keys, times, side="left"), part.skip)
@@ -145,8 +145,8 @@ def _span(part: ChunkSlice, times: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _numbered(
-    part: ChunkSlice, start: Numbers, stop: Numbers, numbers: Numbers
-) -> tuple[Numbers, NDArray[np.bool_]]:
+    part: ChunkSlice, start: Int64s, stop: Int64s, numbers: Int64s
+) -> tuple[Int64s, NDArray[np.bool_]]:
     """Where in a chunk the rows of some numbers are, among those from start to stop."""
     spans = np.unique(np.column_stack([start, stop]), axis=0)
     lengths = spans[:, 1] - spans[:, 0]

@@ -33,7 +33,7 @@ from pathlib import Path
 import numpy as np
 
 from windrow.errors import InternalError
-from windrow.kernels.epsilon_grid import KINDS_OF_WORK, Edges, Numbers, merge_pages
+from windrow.kernels.epsilon_grid import KINDS_OF_WORK, Edges, Int64s, merge_pages
 from windrow.operators.columns.chunks import tail_to_merge
 
 LEAST = -(2**63)
@@ -62,14 +62,14 @@ class Page:
 
     slot: int
     count: int
-    ends: Numbers
+    ends: Int64s
     oldest: int
     newest: int
 
     @property
-    def last(self) -> Numbers:
+    def last(self) -> Int64s:
         """Its last row."""
-        last: Numbers = self.ends[1]
+        last: Int64s = self.ends[1]
         return last
 
 
@@ -79,7 +79,7 @@ def edge_bytes(columns: int) -> int:
 
 
 @dataclass
-class Counts:
+class PageCounts:
     """What was done.
 
     Attributes:
@@ -102,7 +102,7 @@ class Counts:
     crabsteps: int = 0
     most_held: int = 0
     sorted_rows: int = 0
-    work: Numbers = field(default_factory=lambda: np.zeros(KINDS_OF_WORK, np.int64))
+    work: Int64s = field(default_factory=lambda: np.zeros(KINDS_OF_WORK, np.int64))
 
     def start_again(self) -> None:
         """Sets the figures of pages back to nothing: they have been told to someone."""
@@ -116,7 +116,7 @@ class Frames:
     `buffers` says how many there are; rows have so many columns.
     """
 
-    def __init__(self, buffers: int, page_rows: int, columns: int, counts: Counts) -> None:
+    def __init__(self, buffers: int, page_rows: int, columns: int, counts: PageCounts) -> None:
         self.buffers = buffers
         self.page_rows = page_rows
         self.rows = np.empty((buffers * page_rows, columns), np.int64)
@@ -160,7 +160,7 @@ class PageFile:
     """
 
     def __init__(
-        self, frames: Frames, widths: Numbers, counts: Counts, folder: Path | None = None
+        self, frames: Frames, widths: Int64s, counts: PageCounts, folder: Path | None = None
     ) -> None:
         self.frames = frames
         self.widths = widths
@@ -189,7 +189,7 @@ class PageFile:
         self.counts.writes += 1
         return self.described(np.arange(start, start + count), slot)
 
-    def described(self, places: Numbers, slot: int = IN_MEMORY) -> Page:
+    def described(self, places: Int64s, slot: int = IN_MEMORY) -> Page:
         """What memory keeps of rows in grid order, which are one page."""
         rows, columns = self.frames.rows, 1 + len(self.widths)
         y1 = rows[places, 0]
@@ -247,7 +247,7 @@ class StandardWindow:
         self._file = file
         self._runs: list[list[Page]] = []
 
-    def store(self, places: Numbers) -> None:
+    def store(self, places: Int64s) -> None:
         """Writes rows in grid order, wherever they are in memory, as a run."""
         self._runs.append(written_run(self._file, places))
 
@@ -279,7 +279,7 @@ class TieredWindow:
         """All pages: run by run, in each in grid order."""
         return [page for run in self._runs for page in run]
 
-    def store(self, places: Numbers) -> None:
+    def store(self, places: Int64s) -> None:
         """Writes rows in grid order, wherever they are in memory, as a run; then merges."""
         if self._runs and self._is_behind(int(places[0])):
             self._runs[-1] += written_run(self._file, places)
@@ -304,7 +304,7 @@ class TieredWindow:
         return (last[1:], last[0]) <= (first[1 : 1 + cells], first[0])
 
 
-def written_run(file: PageFile, places: Numbers) -> list[Page]:
+def written_run(file: PageFile, places: Int64s) -> list[Page]:
     """Writes rows in grid order, wherever they are in memory, page by page."""
     frames = file.frames
     frame = frames.take()
@@ -379,6 +379,6 @@ class _Merge:
         return bool(self._coming)
 
 
-def gather(rows: Numbers, places: Numbers, out: int) -> None:
+def gather(rows: Int64s, places: Int64s, out: int) -> None:
     """Copies rows to `out` and after; mode `clip` writes in place, the others by way of a copy."""
     np.take(rows, places, axis=0, out=rows[out : out + len(places)], mode="clip")

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from windrow.kernels.bestmatch import Index, Measures, Probes, best_of_runs, best_pairs
-from windrow.kernels.epsilon_grid import Edges, Numbers, meeting_pages, reached_cells
+from windrow.kernels.epsilon_grid import Edges, Int64s, meeting_pages, reached_cells
 from windrow.operators.bestmatch.pages.page_file import LEAST, Page, StandardWindow, edges, gather
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class VisitOrder:
     """Visits in their order."""
 
     mode: str
@@ -126,7 +126,7 @@ class _Buffers:
         return self.held.pop(oldest)
 
 
-def gallop(columns: Sequence[Column], buffers: int) -> Schedule:
+def gallop(columns: Sequence[Column], buffers: int) -> VisitOrder:
     """The schedule in gallop mode; `buffers` counts those for right pages."""
     held = _Buffers(buffers)
     visits = []
@@ -135,10 +135,10 @@ def gallop(columns: Sequence[Column], buffers: int) -> Schedule:
         for right in rights:
             held.compare(visit, right)
         visits.append(visit)
-    return Schedule(GALLOP, visits)
+    return VisitOrder(GALLOP, visits)
 
 
-def crabstep(columns: Sequence[Column], buffers: int) -> Schedule:
+def crabstep(columns: Sequence[Column], buffers: int) -> VisitOrder:
     """The schedule in crabstep mode; `buffers` counts those for right pages."""
     waiting = [(left, list(rights)) for left, rights in columns]
     visits: list[Visit] = []
@@ -153,7 +153,7 @@ def crabstep(columns: Sequence[Column], buffers: int) -> Schedule:
                 _compare_held(visit, rights, held)
                 visits.append(visit)
         waiting = [column for column in waiting[stopped:] if column[1]]
-    return Schedule(CRABSTEP, visits)
+    return VisitOrder(CRABSTEP, visits)
 
 
 def _gallop_until_full(
@@ -182,7 +182,7 @@ def _compare_held(visit: Visit, rights: list[int], held: _Buffers) -> None:
     rights[:] = [right for right in rights if right not in held.held]
 
 
-def cheaper(columns: Sequence[Column], buffers: int, *, are_left_held: bool = False) -> Schedule:
+def cheaper(columns: Sequence[Column], buffers: int, *, are_left_held: bool = False) -> VisitOrder:
     """The schedule that reads fewer pages, left ones that are held apart; gallop, if both are equal."""
     galloping = gallop(columns, buffers)
     if len({right for _, rights in columns for right in rights}) <= buffers:
@@ -200,12 +200,12 @@ _FEW_PAIRS = 1 << 14
 class Candidates(NamedTuple):
     """Pairs by row asked for: its number, the time and name of the other row, and their codes."""
 
-    asked: Numbers
-    times: Numbers
-    names: Numbers
+    asked: Int64s
+    times: Int64s
+    names: Int64s
     codes: NDArray[np.uint64]
 
-    def take(self, pairs: Numbers) -> Candidates:
+    def take(self, pairs: Int64s) -> Candidates:
         """Some of the pairs."""
         return Candidates._make(column[pairs] for column in self)
 
@@ -258,11 +258,11 @@ class _Asking:
 class _Lines:
     """A page of rows asked for, in arrays: what kernels take, and whose they are."""
 
-    cells: Numbers
-    first_time: Numbers
-    last_time: Numbers
+    cells: Int64s
+    first_time: Int64s
+    last_time: Int64s
     values: NDArray[np.uint64]
-    asked: Numbers
+    asked: Int64s
 
 
 class PageSearch:
@@ -281,7 +281,7 @@ class PageSearch:
         self._measures: Measures = windows.coder.measures
 
     def find(
-        self, rows: ChangeBatch, numbers: Numbers, *, is_pruned: bool
+        self, rows: ChangeBatch, numbers: Int64s, *, is_pruned: bool
     ) -> tuple[Candidates, bool]:
         """The pairs of some rows, called by their numbers, and whether keys are equal for sure.
 
@@ -332,7 +332,7 @@ class PageSearch:
             visited(number)
         self._frames.give_back([*buffers, spare] if are_held else [*buffers, spare, left])
 
-    def _foresee(self, schedule: Schedule, asking: _Asking, columns: Sequence[Column]) -> None:
+    def _foresee(self, schedule: VisitOrder, asking: _Asking, columns: Sequence[Column]) -> None:
         """Counts what a schedule will read; crabstep does not come by pages that meet none on disk."""
         if not schedule.right_reads and asking.places is not None:
             return
@@ -348,7 +348,7 @@ class PageSearch:
         self._file.read(page, start)
         self._windows.counts.reads_to_join += 1
 
-    def _asking(self, rows: ChangeBatch, numbers: Numbers) -> tuple[_Asking, bool]:
+    def _asking(self, rows: ChangeBatch, numbers: Int64s) -> tuple[_Asking, bool]:
         """Puts rows into grid order: in frames, or on disk where they are too many."""
         size = self._frames.page_rows
         most = self._windows.sizes.third * size
@@ -371,7 +371,7 @@ class PageSearch:
         run.settle(LEAST)
         return _Asking(run.pages, None), is_exact
 
-    def _in_frames(self, lines: Numbers) -> tuple[list[int], Numbers]:
+    def _in_frames(self, lines: Int64s) -> tuple[list[int], Int64s]:
         """Copies lines into frames; gives these, and where each line is."""
         size = self._frames.page_rows
         frames = [self._frames.take() for _ in range(-(-len(lines) // size))]

@@ -30,10 +30,10 @@ import numpy as np
 from windrow.operators.bestmatch.bestmatch import BLOCK_ROWS, NEXT_NUMBER, MatwinBestmatchOp
 from windrow.operators.bestmatch.match_index import MatchIndexer, key_column
 from windrow.operators.bestmatch.pages.lines import LineCoder, located, ranks
-from windrow.operators.bestmatch.pages.page_file import Counts
+from windrow.operators.bestmatch.pages.page_file import PageCounts
 from windrow.operators.bestmatch.pages.page_search import Candidates, PageSearch
 from windrow.operators.bestmatch.pages.paged_windows import PagedWindows, PageSizes
-from windrow.operators.bestmatch.rows import Found, Gathered
+from windrow.operators.bestmatch.rows import FoundPairs, Gathered
 from windrow.operators.columns.chunks import ChunkSlice, bound_of_step
 from windrow.operators.columns.key_columns import equal_values
 from windrow.operators.engine.memory import Memory, cannot_spill
@@ -67,7 +67,7 @@ class PageFinder:
         self._port = port
         self._are_numbered = len(node.judged) > 1
 
-    def best(self, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
+    def best(self, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> FoundPairs:
         """The best pairs of some rows with the rows of the slices, which pages hold the lines of."""
         pairs, is_exact = self._search.find(rows, np.arange(len(rows)), is_pruned=True)
         if not self._classes or is_exact:
@@ -82,12 +82,12 @@ class PageFinder:
         others = pairs.take(np.flatnonzero(~np.isin(pairs.asked, again)))
         return self._located(Candidates.together([others, true]), slices)
 
-    def _located(self, pairs: Candidates, slices: Sequence[ChunkSlice]) -> Found:
+    def _located(self, pairs: Candidates, slices: Sequence[ChunkSlice]) -> FoundPairs:
         parts, rows = located(slices, pairs.times, pairs.names, are_numbers=self._are_numbered)
-        return Found(pairs.asked, parts, rows)
+        return FoundPairs(pairs.asked, parts, rows)
 
     def _same_keys(
-        self, rows: ChangeBatch, slices: Sequence[ChunkSlice], found: Found
+        self, rows: ChangeBatch, slices: Sequence[ChunkSlice], found: FoundPairs
     ) -> NDArray[np.bool_]:
         """Which pairs have equal keys by value."""
         same = np.ones(len(found.asked), np.bool_)
@@ -129,7 +129,7 @@ class PagedBestmatchOp(MatwinBestmatchOp):
         self._memory: Memory | None = None
         self._pages: PagedWindows | None = None
         self._are_large = self._has_given_up = False
-        self._counts = Counts()
+        self._counts = PageCounts()
 
     def keep_within(self, memory: Memory) -> None:
         """Keeps to its share of a memory from here on."""
@@ -293,7 +293,7 @@ class PagedBestmatchOp(MatwinBestmatchOp):
                 if rows is not None:
                     yield port, rows
 
-    def _best(self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> Found:
+    def _best(self, port: int, rows: ChangeBatch, slices: Sequence[ChunkSlice]) -> FoundPairs:
         if self._pages is None:
             return super()._best(port, rows, slices)
         finder = PageFinder(self._node, port, self._pages, self._indexers[port], self.counters)

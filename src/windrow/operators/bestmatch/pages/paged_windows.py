@@ -31,9 +31,9 @@ import numpy as np
 
 from windrow.operators.bestmatch.pages.page_file import (
     LEAST,
-    Counts,
     Frames,
     Page,
+    PageCounts,
     PageFile,
     TieredWindow,
     drop_expired,
@@ -44,7 +44,7 @@ from windrow.operators.bestmatch.pages.page_file import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windrow.kernels.epsilon_grid import Numbers
+    from windrow.kernels.epsilon_grid import Int64s
     from windrow.operators.bestmatch.pages.lines import LineCoder
     from windrow.operators.columns.changes import ChangeBatch
 
@@ -65,7 +65,7 @@ class CellWindow:
         """All pages: cell by cell."""
         return [page for own in self._lists.values() for page in own]
 
-    def store(self, places: Numbers) -> None:
+    def store(self, places: Int64s) -> None:
         """Puts rows, in grid order wherever they are in memory, into the pages of their cells."""
         rows, stop = self._file.frames.rows, 1 + len(self._file.widths)
         cells = rows[places, 1:stop]
@@ -80,7 +80,7 @@ class CellWindow:
         kept = {cell: drop_expired(self._file, own, lower) for cell, own in self._lists.items()}
         self._lists = {cell: own for cell, own in kept.items() if own}
 
-    def _fill_up(self, cell: bytes, places: Numbers, out: int) -> None:
+    def _fill_up(self, cell: bytes, places: Int64s, out: int) -> None:
         """Puts the rows of a cell into its last page, and into new ones; `out` is a free frame."""
         file, page_rows = self._file, self._file.frames.page_rows
         own = self._lists.setdefault(cell, [])
@@ -166,7 +166,7 @@ class PagedSide:
         self._lower = LEAST
         self._frames: list[int] = []
         self._count, self._newest = 0, LEAST
-        self._runs: list[Numbers] | None = None
+        self._runs: list[Int64s] | None = None
 
     @property
     def filled(self) -> int:
@@ -181,7 +181,7 @@ class PagedSide:
         """Takes one more frame to fill."""
         self._frames.append(self._file.frames.take())
 
-    def fill(self, lines: Numbers) -> Numbers:
+    def fill(self, lines: Int64s) -> Int64s:
         """Puts lines into the last frame; gives those that have no room there."""
         frames = self._file.frames
         used = self._count % frames.page_rows
@@ -193,7 +193,7 @@ class PagedSide:
         self._runs = None
         return lines[count:]
 
-    def filled_pages(self) -> list[tuple[Numbers, Page]]:
+    def filled_pages(self) -> list[tuple[Int64s, Page]]:
         """The lines in frames cut into pages: where each one's are, and its edges."""
         size = self._file.frames.page_rows
         parts = [run[at : at + size] for run in self._in_order() for at in range(0, len(run), size)]
@@ -212,7 +212,7 @@ class PagedSide:
         if self._newest < lower:
             self._forget()
 
-    def _in_order(self) -> list[Numbers]:
+    def _in_order(self) -> list[Int64s]:
         """Where the lines in frames are, in grid order, without those that nothing meets any more.
 
         Several lists, each in order, where they came so.
@@ -255,7 +255,7 @@ class PagedWindows:
         self,
         coder: LineCoder,
         sizes: PageSizes,
-        counts: Counts,
+        counts: PageCounts,
         *,
         by_cell: bool,
         folder: Path | None = None,
@@ -292,7 +292,7 @@ class PagedWindows:
         """Tuples in memory: as many as frames have room for, and two of each page."""
         return self.sizes.lines + 2 * self.pages
 
-    def add(self, port: int, rows: ChangeBatch, names: Numbers) -> None:
+    def add(self, port: int, rows: ChangeBatch, names: Int64s) -> None:
         """Takes up rows of a stream, with the names that they have besides their times."""
         side, step = self.sides[port], self.sizes.third * self.sizes.page_rows
         for start in range(0, len(rows), step):

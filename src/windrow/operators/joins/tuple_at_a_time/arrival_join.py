@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from windrow.kernels.tuple_at_a_time.machine import ArrivalMachine, PipelinedMachine
-from windrow.kernels.tuple_at_a_time.tape import Numbers
+from windrow.kernels.tuple_at_a_time.tape import Int64s
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.operators.engine.base import Operator, Snapshot
@@ -38,7 +38,7 @@ class ArrivalJoinOp(Operator):
         self._node = node
         self._watermark = MIN_TICK
         self._joined_to = MIN_TICK
-        self._waiting: Numbers = np.zeros(0, np.int64)
+        self._waiting: Int64s = np.zeros(0, np.int64)
         self._start_empty()
 
     def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
@@ -117,7 +117,7 @@ class ArrivalJoinOp(Operator):
             waiting, self._waiting = self._waiting, np.zeros(0, np.int64)
             yield from self._joined(waiting)
 
-    def _joined(self, turns: Numbers) -> Iterator[ChangeBatch]:
+    def _joined(self, turns: Int64s) -> Iterator[ChangeBatch]:
         """The answers that the tuples of some turns complete."""
         if not len(turns):
             return
@@ -125,7 +125,7 @@ class ArrivalJoinOp(Operator):
         yield from self._results.given_by(self._machine, self.counters)
 
     @property
-    def _coming(self) -> Numbers:
+    def _coming(self) -> Int64s:
         """Per input, the least time that may still come."""
         return np.full(len(self._node.inputs), self._watermark)
 

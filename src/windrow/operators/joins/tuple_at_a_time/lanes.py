@@ -39,7 +39,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.tuple_at_a_time.machine import Move
-from windrow.kernels.tuple_at_a_time.tape import Numbers, Tape
+from windrow.kernels.tuple_at_a_time.tape import Int64s, Tape
 from windrow.operators.columns.changes import ROW_BITS, ChangeBatch, Places, select
 from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_columns import column_words, is_exact, mixed_words
@@ -76,16 +76,16 @@ class Lanes:
         first = np.arange(streams + 1) * LEAST_ROOM
         times, words = np.zeros(first[-1], np.int64), np.zeros((first[-1], classes), np.uint64)
         self.tape = Tape(times, words, first)
-        self.next: Numbers = first[:-1].copy()
-        self.places: Numbers = np.zeros(first[-1], np.int64)
-        self._offset: Numbers = first[:-1].copy()
+        self.next: Int64s = first[:-1].copy()
+        self.places: Int64s = np.zeros(first[-1], np.int64)
+        self._offset: Int64s = first[:-1].copy()
 
     @property
     def nbytes(self) -> int:
         """Bytes of all lanes, free room included."""
         return self.tape.times.nbytes + self.tape.words.nbytes + self.places.nbytes
 
-    def entries(self, heads: Numbers) -> int:
+    def entries(self, heads: Int64s) -> int:
         """How many tuples of all streams lie from `heads` on."""
         return int((self.next - heads).sum())
 
@@ -94,11 +94,11 @@ class Lanes:
         streams = len(self.next)
         return len(self.tape.times) > ROOMY * max(held, streams * LEAST_ROOM)
 
-    def fits(self, counts: Numbers) -> bool:
+    def fits(self, counts: Int64s) -> bool:
         """Whether so many more tuples fit, per stream."""
         return bool(np.all(self.next + counts <= self.tape.first[1:]))
 
-    def make_room(self, counts: Numbers, heads: Numbers) -> Move:
+    def make_room(self, counts: Int64s, heads: Int64s) -> Move:
         """Lays out all lanes anew, so that so many more tuples fit.
 
         Args:
@@ -115,17 +115,17 @@ class Lanes:
         self._offset = self._offset + move.shift
         return move
 
-    def append(self, stream: int, times: Numbers, words: Words) -> Numbers:
+    def append(self, stream: int, times: Int64s, words: Words) -> Int64s:
         """Adds tuples of one stream, room having been made; gives their serial numbers."""
         start = int(self.next[stream])
         stop = start + len(times)
         self.tape.times[start:stop] = times
         self.tape.words[start:stop] = words
         self.next[stream] = stop
-        serials: Numbers = np.arange(start, stop) - self._offset[stream]
+        serials: Int64s = np.arange(start, stop) - self._offset[stream]
         return serials
 
-    def put(self, stream: int, serials: Numbers, places: Numbers) -> None:
+    def put(self, stream: int, serials: Int64s, places: Int64s) -> None:
         """Notes where the rows of some tuples are; those that have left the lane are passed by."""
         positions = serials + self._offset[stream]
         held = positions >= self.tape.first[stream]
@@ -154,12 +154,12 @@ class LaneRows:
         """Whether any row has an end of its own."""
         return any(chunk.batch.ends is not None for chunk in self._chunks.values())
 
-    def append(self, rows: ChangeBatch, serials: Numbers) -> None:
+    def append(self, rows: ChangeBatch, serials: Int64s) -> None:
         """Keeps new rows."""
         self.buffer.append(_numbered(rows, serials))
         self._note_chunks()
 
-    def restore(self, slices: Sequence[ChunkSlice], serials: Sequence[Numbers]) -> None:
+    def restore(self, slices: Sequence[ChunkSlice], serials: Sequence[Int64s]) -> None:
         """Takes over the chunks of a snapshot, with the serial numbers of their rows alive."""
         numbered = []
         for part, own in zip(slices, serials, strict=True):
@@ -196,7 +196,7 @@ class LaneRows:
         taken = places.columns(lambda at: self._chunks[at].batch.columns.select(names))
         return list(taken.columns)
 
-    def ends(self, places: Places) -> Numbers:
+    def ends(self, places: Places) -> Int64s:
         """The ends of the rows at some places."""
         return places.numbers(lambda at: self._chunks[at].batch.ends_or_never())
 
@@ -234,7 +234,7 @@ class LaneRows:
             self._lanes.put(self._stream, serials[part.skip :], places)
 
 
-def _numbered(rows: ChangeBatch, serials: Numbers) -> ChangeBatch:
+def _numbered(rows: ChangeBatch, serials: Int64s) -> ChangeBatch:
     """Rows with their serial numbers as a last column."""
     arrays = [*rows.columns.columns, pa.array(serials)]
     fields = [*rows.columns.schema, pa.field(SERIAL, pa.int64())]
@@ -273,7 +273,7 @@ class LanedInputs:
         """Whether the lanes have room for rows."""
         return self.lanes.fits(_counts(batches))
 
-    def make_room(self, batches: Sequence[ChangeBatch | None], heads: Numbers) -> Move:
+    def make_room(self, batches: Sequence[ChangeBatch | None], heads: Int64s) -> Move:
         """Sees to it that rows fit, by moving all tuples from `heads` on."""
         return self.lanes.make_room(_counts(batches), heads)
 
@@ -282,11 +282,11 @@ class LanedInputs:
         """Whether the lanes have far more room than the rows held need."""
         return self.lanes.is_roomy(len(self))
 
-    def entries_beside(self, heads: Numbers) -> int:
+    def entries_beside(self, heads: Int64s) -> int:
         """The tuples from `heads` on whose rows are gone: a machine has not let go of them yet."""
         return max(0, self.lanes.entries(heads) - len(self))
 
-    def append(self, batches: Sequence[ChangeBatch | None]) -> Numbers:
+    def append(self, batches: Sequence[ChangeBatch | None]) -> Int64s:
         """Takes rows for which there is room; gives the turns of their tuples."""
         for port, rows in enumerate(batches):
             if rows is not None:
@@ -295,7 +295,7 @@ class LanedInputs:
         none = np.zeros(0, np.int64)
         return merged_turns([none if rows is None else rows.times for rows in batches])
 
-    def restore(self, buffers: Sequence[Sequence[ChunkSlice]]) -> list[Numbers]:
+    def restore(self, buffers: Sequence[Sequence[ChunkSlice]]) -> list[Int64s]:
         """Takes over the rows of a state, the lanes being empty; gives their times by input."""
         times, orders = [], []
         for slices in buffers:
@@ -362,11 +362,11 @@ class LanedInputs:
         return words
 
 
-def _counts(batches: Sequence[ChangeBatch | None]) -> Numbers:
+def _counts(batches: Sequence[ChangeBatch | None]) -> Int64s:
     return np.array([0 if rows is None else len(rows) for rows in batches], np.int64)
 
 
-def merged_turns(times: Sequence[Numbers]) -> Numbers:
+def merged_turns(times: Sequence[Int64s]) -> Int64s:
     """The inputs of tuples as time goes by, each input's times ascending."""
     inputs = np.repeat(np.arange(len(times)), [len(own) for own in times])
     return inputs[np.lexsort((inputs, np.concatenate(times)))]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windrow.kernels.tuple_at_a_time.tape import Conditions, Numbers
+from windrow.kernels.tuple_at_a_time.tape import Int64s, TupleConditions
 from windrow.operators.joins.tuple_at_a_time.tuple_words import (
     HIGH,
     KEY,
@@ -35,50 +35,50 @@ if TYPE_CHECKING:
     from windrow.kernels.tuple_at_a_time.sweep_machine import SweepMachine
 
 
-def conditions_of(node: TimeJoin) -> Conditions:
+def conditions_of(node: TimeJoin) -> TupleConditions:
     """The closed bounds and the keys of a join.
 
     Where two graphs are alternatives, a bound is the wider of the two, and the results are tested
     once more: the operator knows both.
     """
-    return Conditions(_widest([graph.upper for graph in node.ways]), _keyed(node))
+    return TupleConditions(_widest([graph.upper for graph in node.ways]), _keyed(node))
 
 
-def stated_conditions(node: TimeJoin) -> Conditions:
+def stated_conditions(node: TimeJoin) -> TupleConditions:
     """The bounds of a join as they are stated, MAX_TICK where there is none, and its keys."""
-    return Conditions(_widest([graph.direct for graph in node.ways]), _keyed(node))
+    return TupleConditions(_widest([graph.direct for graph in node.ways]), _keyed(node))
 
 
-def pipeline(node: TimeJoin, first: Numbers, loops: Callable[[], LevelLoops]) -> ArrivalMachine:
+def pipeline(node: TimeJoin, first: Int64s, loops: Callable[[], LevelLoops]) -> ArrivalMachine:
     """A pipeline whose levels join by some loops, in the order of the plan."""
     from windrow.kernels.tuple_at_a_time.pipeline_machine import (  # noqa: PLC0415
+        Pipeline,
         PipelineMachine,
-        Plan,
     )
 
     order = pipeline_order(node)
-    plan = Plan(loops, conditions_of(node), order, is_path=is_along_path(node, order))
+    plan = Pipeline(loops, conditions_of(node), order, is_path=is_along_path(node, order))
     return PipelineMachine(plan, first)
 
 
 # A maker imports its kernels itself: a worker compiles those of its own algorithm alone.
 
 
-def nlw(node: TimeJoin, first: Numbers) -> ArrivalMachine:
+def nlw(node: TimeJoin, first: Int64s) -> ArrivalMachine:
     """A pipeline of nested loops."""
     from windrow.kernels.tuple_at_a_time.level_loops import NlwLoops  # noqa: PLC0415
 
     return pipeline(node, first, NlwLoops)
 
 
-def hw(node: TimeJoin, first: Numbers) -> ArrivalMachine:
+def hw(node: TimeJoin, first: Int64s) -> ArrivalMachine:
     """A pipeline of hash tables."""
     from windrow.kernels.tuple_at_a_time.level_loops import HwLoops  # noqa: PLC0415
 
     return pipeline(node, first, HwLoops)
 
 
-def few(node: TimeJoin, first: Numbers) -> SweepMachine:
+def few(node: TimeJoin, first: Int64s) -> SweepMachine:
     """Forward evaluation, in the orders of the plan, with the comparisons that its loops test."""
     from windrow.kernels.tuple_at_a_time.sweep import Compared  # noqa: PLC0415
     from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine  # noqa: PLC0415
@@ -97,23 +97,23 @@ def few(node: TimeJoin, first: Numbers) -> SweepMachine:
     )
 
 
-def asymmetric(node: TimeJoin, first: Numbers) -> ArrivalMachine:
+def asymmetric(node: TimeJoin, first: Int64s) -> ArrivalMachine:
     """Two windows, each in the structure that the plan says."""
     from windrow.kernels.tuple_at_a_time.asymmetric import (  # noqa: PLC0415
         NO_KEY,
         Asymmetric,
-        KeyWords,
+        KeyPlaces,
     )
 
     if node.classes:
-        words = KeyWords(0, 0, 0)  # the word of the first key is all that is asked for
+        words = KeyPlaces(0, 0, 0)  # the word of the first key is all that is asked for
     else:
-        words = NO_KEY if range_of(node) is None else KeyWords(KEY, LOW, HIGH)
+        words = NO_KEY if range_of(node) is None else KeyPlaces(KEY, LOW, HIGH)
     left, right = ((name, node.sizes.of(name)) for name in node.structures)
     return Asymmetric(conditions_of(node), first, words, (left, right))
 
 
-def _widest(uppers: Sequence[tuple[tuple[int, ...], ...]]) -> Numbers:
+def _widest(uppers: Sequence[tuple[tuple[int, ...], ...]]) -> Int64s:
     """The largest of several bounds per pair, as 64-bit numbers."""
     return np.array(
         [

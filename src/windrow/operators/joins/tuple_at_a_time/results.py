@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.kernels.tuple_at_a_time.machine import Machine, blocks
-from windrow.kernels.tuple_at_a_time.tape import PROBES, TOUCHED, Numbers, room_for
+from windrow.kernels.tuple_at_a_time.tape import PROBES, TOUCHED, Int64s, room_for
 from windrow.operators.columns.changes import ChangeBatch, Places
 from windrow.operators.columns.key_columns import equal_values
 from windrow.operators.engine.base import Counters
@@ -58,13 +58,13 @@ class JoinResults:
                 counters.rows_out += len(answers)
                 yield answers
 
-    def batch(self, positions: Numbers) -> ChangeBatch | None:
+    def batch(self, positions: Int64s) -> ChangeBatch | None:
         """The answers among some combinations; None for none."""
         if not self._tests_early:
             positions = positions[self._passed(positions, ports=range(len(self._rows)))]
         return self._gathered(positions) if len(positions) else None
 
-    def kept(self, order: Sequence[int], places: Numbers) -> Numbers:
+    def kept(self, order: Sequence[int], places: Int64s) -> Int64s:
         """Which partial combinations of a pipeline climb on.
 
         They hold the inputs in `order`, the last one new, whose positions are columns of `places`.
@@ -73,9 +73,7 @@ class JoinResults:
         positions[:, list(order)] = places
         return self._passed(positions, ports=order, added=order[-1])
 
-    def _passed(
-        self, positions: Numbers, ports: Sequence[int], added: int | None = None
-    ) -> Numbers:
+    def _passed(self, positions: Int64s, ports: Sequence[int], added: int | None = None) -> Int64s:
         """The combinations that pass all tests that some inputs allow.
 
         Args:
@@ -92,7 +90,7 @@ class JoinResults:
 
     def _meets_a_graph(
         self,
-        positions: Numbers,
+        positions: Int64s,
         ports: Sequence[int],
         added: int | None,  # noqa: ARG002  (which graph was met is known to all bounds together)
     ) -> Flags | None:
@@ -113,7 +111,7 @@ class JoinResults:
         return answer
 
     def _has_equal_keys(
-        self, positions: Numbers, ports: Sequence[int], added: int | None
+        self, positions: Int64s, ports: Sequence[int], added: int | None
     ) -> Flags | None:
         """Whether keys are equal by value; None where words have proven it."""
         same: Flags | None = None
@@ -131,7 +129,7 @@ class JoinResults:
         return same
 
     def _meets_predicates(
-        self, positions: Numbers, ports: Sequence[int], added: int | None
+        self, positions: Int64s, ports: Sequence[int], added: int | None
     ) -> Flags | None:
         if self._predicates is None:
             return None
@@ -155,9 +153,9 @@ class JoinResults:
             ready += self._predicates.first_ready([], before[0])
         return ready
 
-    def _gathered(self, positions: Numbers) -> ChangeBatch:
+    def _gathered(self, positions: Int64s) -> ChangeBatch:
         arrays: list[pa.Array] = []
-        ends: Numbers | None = None
+        ends: Int64s | None = None
         for port, rows in enumerate(self._rows):
             arrays += self._columns(positions, port, self._node.keep[port])
             if rows.has_ends:
@@ -166,10 +164,10 @@ class JoinResults:
         columns = pa.RecordBatch.from_arrays(arrays, names=list(self._node.schema.names))
         return ChangeBatch(columns, self._lanes.tape.times[positions].max(axis=1), ends)
 
-    def _columns(self, positions: Numbers, port: int, names: Sequence[str]) -> list[pa.Array]:
+    def _columns(self, positions: Int64s, port: int, names: Sequence[str]) -> list[pa.Array]:
         if not names:
             return []
         return self._rows[port].columns(names, self._places(positions, port))
 
-    def _places(self, positions: Numbers, port: int) -> Places:
+    def _places(self, positions: Int64s, port: int) -> Places:
         return Places(self._lanes.places[positions[:, port]])

@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from windrow.kernels.tuple_at_a_time.sweep_machine import SweepMachine
-from windrow.kernels.tuple_at_a_time.tape import Numbers
+from windrow.kernels.tuple_at_a_time.tape import Int64s
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.engine.base import Operator, Snapshot
@@ -201,7 +201,7 @@ class SweepJoinOp(Operator):
         self.counters.state_bytes += sum(buffer.nbytes for buffer in self._waiting)
 
 
-def _machine_for(node: TimeJoin, first: Numbers) -> SweepMachine:
+def _machine_for(node: TimeJoin, first: Int64s) -> SweepMachine:
     """A machine that holds no tuple yet."""
     machine: SweepMachine = load(node.chosen.machine)(node, first)
     return machine
