@@ -23,24 +23,31 @@ def of(broker, topic, **more: object):
     return windrow.kafka(topic, **{"servers": broker.servers, "schema": "n BIGINT", **more})
 
 
-@pytest.mark.parametrize("password", ["open", "shut"])
-def test_a_login_that_is_refused_is_told_at_once(broker, password):
-    topic = broker.topic()
-    produce(broker, topic, [b'{"n": 7}'])
+def with_login(broker, topic, password):
     login = {
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "PLAIN",
         "sasl.username": "ann",
         "sasl.password": password,
     }
-    place = of(broker, topic, servers=broker.servers_with_login, settings=login)
+    return of(broker, topic, servers=broker.servers_with_login, settings=login)
+
+
+def test_a_login_that_is_known_reads_and_writes(broker):
+    topic = broker.topic()
+    produce(broker, topic, [b'{"n": 7}'])
+    place = with_login(broker, topic, "open")
+    assert read_through(place.source()) == {"0": [{"n": 7}]}
     sink = place.sink()
-    if password == "open":
-        assert read_through(place.source()) == {"0": [{"n": 7}]}
-        assert sink.open("r9", Answer(N)) == -1
-        sink.close()
-        return
-    source = place.source()
+    assert sink.open("r9", Answer(N)) == -1
+    sink.close()
+
+
+def test_a_login_that_is_refused_is_told_at_once(broker):
+    topic = broker.topic()
+    produce(broker, topic, [b'{"n": 7}'])
+    place = with_login(broker, topic, "shut")
+    source, sink = place.source(), place.sink()
     calls = (source.start, lambda: source.latest({"0": 0}), lambda: sink.open("r9", Answer(N)))
     for call in calls:
         with pytest.raises(ResourceError) as caught:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from extension import counting, quiet, steeper
+from extension import counting, quiet, steeper  # noqa: F401  # two add by being imported
 from extension.folder import Folder, shown
 from sessions import session
 from spark_runs import FileStream, SingleRun
@@ -23,7 +23,6 @@ def frame(spark, **columns: Any):
 def test_an_added_operator_runs_as_a_batch(spark):
     w = session({"s": frame(spark, k=range(5), t=TIMES)}, time="t", spark=spark)
     assert sorted(row.t for row in w.sql(QUIET).collect()) == [0, 6, 12]
-    assert quiet.QuietOp.kind == "quiet"
 
 
 def test_an_added_operator_runs_as_a_stream(spark, tmp_path):
@@ -51,7 +50,6 @@ def test_an_added_order_judges_pairs(spark):
         " WHERE abs(l.t - r.t) <= 5"
     )
     assert sorted((row.x, row.y) for row in w.sql(sql).collect()) == [(10, 11), (20, 25)]
-    assert steeper.rise is not None
 
 
 def test_an_added_source_and_an_added_sink_move_rows(spark, tmp_path):

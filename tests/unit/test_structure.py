@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("src", "papers/src")
 CODE_FOLDERS = (*SOURCES, "tests", "benchmarks", "examples")
-MOST_LINES = 600
+MOST_LINES = 500
 MAY_BE_LONGER: dict[str, str] = {}
 """Files over the limit, each with the reason why it is one thing."""
 

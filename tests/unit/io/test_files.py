@@ -272,6 +272,7 @@ def test_columns_in_the_names_of_folders_are_read(tmp_path):
             st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)),
             st.one_of(st.none(), st.text(alphabet='a"\n,;\r \\ü', max_size=6)),
         ),
+        min_size=1,
         max_size=30,
     ),
     st.integers(1, 7),
@@ -289,9 +290,17 @@ def test_any_rows_come_back_from_a_sink_however_they_are_cut(tmp_path_factory, r
     for epoch in range(3):
         part = table.slice(epoch * 10, 10)
         sink.commit(epoch, [sink.write(epoch, part.to_batches())])
-    if rows:
-        found = read_through(about.source(), most_rows=cut)
-        assert found.get("0", []) == table.to_pylist()
+    assert read_through(about.source(), most_rows=cut)["0"] == table.to_pylist()
+
+
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
+def test_epochs_without_rows_leave_no_file(tmp_path, format_):
+    sink = windrow.files(str(tmp_path), format_).sink()
+    table = pa.table({"id": pa.array([], pa.int64())})
+    sink.open("r", Answer(table.schema))
+    for epoch in range(3):
+        sink.commit(epoch, [sink.write(epoch, table.to_batches())])
+    assert not list(tmp_path.glob(f"*.{format_}"))
 
 
 @pytest.mark.law

@@ -227,8 +227,15 @@ def test_memory_in_bytes_bounds_what_structures_take(pair, memory):
     assert found == by_index
     assert found.total() > 0
     assert 0.65 * memory < most <= memory
-    # They are not made anew for each pane.
-    assert memory < 10_000 or all(one.entries for one in operator._structures)
+
+
+@pytest.mark.parametrize("pair", [("hash", "ttree"), ("btree", "buffer")])
+def test_structures_are_not_made_anew_for_each_pane(pair):
+    own = replace(node(), algorithm="asymmetric", structures=pair, sizes=PartSizes(node=10))
+    limit = shedding(memory=30_000, is_in_bytes=True)
+    operator = StructuredShedJoinOp(replace(own, shedding=limit))
+    in_bytes(operator, streams(rows=500, keys=20))
+    assert [one.entries > 0 for one in operator._structures] == [True, True]
 
 
 def test_a_part_in_bytes_that_does_not_hold_a_tuple_of_every_stream_is_refused():

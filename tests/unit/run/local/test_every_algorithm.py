@@ -20,10 +20,10 @@ pytestmark = pytest.mark.slow
 NAMES = "abcd"
 ISSUED = (
     "bew", "bew-hash", "bew-nested-loop",
-    "bew-published", "bew-published-hash", "bew-published-nested-loop", "few", "few-hash", "few-nested-loop",
+    "bew-tuple-at-a-time", "bew-tuple-at-a-time-hash", "bew-tuple-at-a-time-nested-loop", "few", "few-hash", "few-nested-loop",
     "nlw", "hw", "gca", "lca", "closure", "bew-graph", "ripple", "xjoin", "asymmetric",
 )  # fmt: skip
-HASHED = ("bew-hash", "bew-published-hash", "few-hash", "hw", "xjoin")
+HASHED = ("bew-hash", "bew-tuple-at-a-time-hash", "few-hash", "hw", "xjoin")
 MULTIWAY = [name for name in choices() if name != "asymmetric"]
 
 SELECT = "SELECT a.n AS an, b.n AS bn, c.n AS cn, d.n AS dn FROM a, b, c, d "
