@@ -24,7 +24,7 @@ from windrow import Session
 from windrow.errors import WindrowError
 
 ALGORITHMS = (
-    "bew", "few", "nlw", "hw", "asymmetric", "bew-published", "closure", "bew-graph", "gca", "lca",
+    "bew", "few", "nlw", "hw", "asymmetric", "bew-tuple-at-a-time", "closure", "bew-graph", "gca", "lca",
     "ripple", "xjoin",
 )  # fmt: skip
 HOPELESS = 12.0

@@ -44,7 +44,7 @@ SCHEMA = pa.schema(
         ("t", pa.timestamp("us")),
     ]
 )
-HASHED = {"bew-hash", "bew-published-hash", "few-hash", "hw", "xjoin"}
+HASHED = {"bew-hash", "bew-tuple-at-a-time-hash", "few-hash", "hw", "xjoin"}
 NAN = math.nan
 NULL = (None,)
 VALUES = {

@@ -125,7 +125,7 @@ def test_every_combination_comes_once_as_the_watermark_passes_it(algorithm, case
 @given(case=cases(most_inputs=6), choices=TAPES)
 def test_any_algorithm_goes_on_from_the_state_of_any_other(case, choices):
     case = replace(case, resumes=tuple(range(len(case.cuts))))
-    others = ["production", "bew-published", "closure"]
+    others = ["production", "bew-tuple-at-a-time", "closure"]
     same_bag(run(case, lambda _: choices.choice([*ALGORITHMS, *others])), all_rows(case))
 
 

@@ -104,7 +104,7 @@ def test_a_package_that_cannot_be_loaded_is_named_and_our_own_commands_work(tmp_
 
 
 def test_an_algorithm_of_a_package_that_is_not_installed_says_what_to_install():
-    for asked in ("gca", "bew-published-hash"):
+    for asked in ("gca", "bew-tuple-at-a-time-hash"):
         done = run_python(
             WITHOUT_PLUGINS + SESSION + f"session.explain(QUERY, algorithm={asked!r})\n"
         )

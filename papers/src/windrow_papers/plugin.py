@@ -22,10 +22,10 @@ extend.command("experiment", "windrow_papers.command:app")
 extend.command("cost", "windrow_papers.cost_command:command")
 
 extend.algorithm(
-    "bew-published",
+    "bew-tuple-at-a-time",
     Algorithm(
-        "BEW as published",
-        "as BEW, tuple by tuple: going through a buffer drops what is out of reach; rarely probed "
+        "BEW, tuple by tuple",
+        "as BEW: going through a buffer drops what is out of reach; rarely probed "
         "buckets are updated apart",
         ARRIVAL,
         (HASH, NESTED_LOOP),

@@ -89,7 +89,7 @@ ASYMMETRIC = "asymmetric"
 ALGORITHMS: Registry[Algorithm] = Registry(
     "algorithm",
     in_papers=(
-        "bew-published", "bew-published-hash", "bew-published-nested-loop", "bew-graph", "closure",
+        "bew-tuple-at-a-time", "bew-tuple-at-a-time-hash", "bew-tuple-at-a-time-nested-loop", "bew-graph", "closure",
         "gca", "lca", "ripple", "xjoin",
     ),
 )  # fmt: skip

@@ -57,7 +57,7 @@ class Options:
         Option(
             'of window joins: `"bew"`, `"few"`, `"nlw"`, `"hw"`, `"asymmetric"`; with the way to look tuples up'
             ' said, `"bew-hash"`, `"bew-nested-loop"`, and likewise those of `few`; or one that an installed'
-            ' package adds: `windrow-papers` has `"bew-published"`, `"gca"`, `"lca"`, `"closure"`,'
+            ' package adds: `windrow-papers` has `"bew-tuple-at-a-time"`, `"gca"`, `"lca"`, `"closure"`,'
             ' `"bew-graph"`, `"ripple"`, `"xjoin"` ([which to take](../algorithms.md)). Of bestmatch joins:'
             ' `"matwin"`, `"matwin-grid"`, `"matwin-plain"`, `"nested-loops"`, and where `on_memory` is'
             ' `"spill"`, `"matwin-standard-pages"`, `"matwin-grid-pages"`'

@@ -95,7 +95,7 @@ def message(**changes: Any) -> str:
 def test_an_unknown_algorithm_is_refused_with_the_known_ones():
     assert message(options=Options(algorithm="quick")) == (
         "PlanError[unknown-algorithm]: there is no algorithm 'quick'\n"
-        "  hint: one of asymmetric, gca, lca, bew-published, xjoin, matwin, ripple, bew-published-hash, ..."
+        "  hint: one of asymmetric, gca, lca, xjoin, matwin, ripple, bew-tuple-at-a-time, closure, ..."
     )
 
 
