@@ -67,14 +67,8 @@ _HOMES = {
     "ON_ARRIVAL": "windrow.schema:ON_ARRIVAL",
     "Session": "windrow.session:Session",
     "call": "windrow.io.function_sink:CalledFunction",
-    "delta": "windrow.io.delta_sink:Delta",
-    "files": "windrow.io.files:Files",
-    "generate": "windrow.io.generator:Generate",
-    "postgres": "windrow.io.postgres.connector:Postgres",
-    "terminal": "windrow.run.terminal_sink:Shown",
-    "kafka": "windrow.io.kafka:Kafka",
 }
-"""Where names are that are no errors."""
+"""Where names are that are no errors, and no connectors: those are where `CONNECTORS` says."""
 
 
 def __getattr__(name: str) -> object:
@@ -84,10 +78,18 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version  # noqa: PLC0415
 
         return version("windrow")
-    module, _, own = _HOMES.get(name, f"windrow.errors:{name}").partition(":")
+    module, _, own = _home(name).partition(":")
     found: object = getattr(import_module(module), own)
     globals()[name] = found  # asked for again, it is there
     return found
+
+
+def _home(name: str) -> str:
+    if name in _HOMES or not name.islower():
+        return _HOMES.get(name, f"windrow.errors:{name}")
+    from windrow.io.protocol import CONNECTORS  # noqa: PLC0415
+
+    return CONNECTORS[name]
 
 
 def __dir__() -> list[str]:

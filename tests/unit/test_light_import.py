@@ -6,6 +6,8 @@ import sys
 import pytest
 
 import windrow
+from windrow.io.protocol import CONNECTORS
+from windrow.registry import load
 
 HEAVY = ("numba", "pyspark", "pandas", "duckdb", "polars")
 
@@ -42,3 +44,19 @@ def test_every_public_name_can_be_had():
 def test_another_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'windrow' has no attribute 'Sesion'"):
         windrow.Sesion  # noqa: B018
+
+
+def test_every_connector_of_ours_is_a_public_name():
+    ours = {name for name, place in CONNECTORS.items() if place.startswith("windrow.")}
+    assert ours
+    assert ours < set(windrow.__all__)
+    assert all(getattr(windrow, name) is load(CONNECTORS[name]) for name in ours)
+
+
+def test_hints_name_the_connectors_that_serve():
+    with pytest.raises(windrow.BindError, match=r"come from files, kafka(,| or) generate.*Source"):
+        windrow.terminal().source()
+    with pytest.raises(
+        windrow.BindError, match=r"go to files, kafka, postgres, delta, terminal.* or call, .*Sink"
+    ):
+        windrow.generate("id BIGINT", rate=1).sink()

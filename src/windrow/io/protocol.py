@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from windrow.errors import BindError, ResourceError
 from windrow.plan.arguments import ArgumentKind, check_kinds
-from windrow.registry import Registry
+from windrow.registry import Registry, load
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -222,7 +222,7 @@ class Connector(ABC):
         raise BindError(
             "no-source",
             f"{self.name} is no source of a stream",
-            hint="streams come from files, kafka or generate, or from a windrow.io.Source of yours",
+            hint=f"streams come from {_known('source')}, or from a windrow.io.Source of yours",
         )
 
     def sink(self) -> Sink:
@@ -234,8 +234,7 @@ class Connector(ABC):
         raise BindError(
             "no-sink",
             f"{self.name} takes no answer",
-            hint="answers go to files, kafka, postgres, delta, terminal or call, or to a"
-            " windrow.io.Sink of yours",
+            hint=f"answers go to {_known('sink', 'call')}, or to a windrow.io.Sink of yours",
         )
 
     def table_source(self) -> Source:
@@ -253,14 +252,25 @@ CONNECTORS: Registry[str] = Registry("connector")
 """Where connectors are, as `module:name`, by the names that job files call them by."""
 
 for _name, _place in {
-    "delta": "windrow.io.delta_sink:Delta",
     "files": "windrow.io.files:Files",
-    "generate": "windrow.io.generator:Generate",
-    "postgres": "windrow.io.postgres.connector:Postgres",
-    "terminal": "windrow.run.terminal_sink:Shown",
     "kafka": "windrow.io.kafka:Kafka",
+    "postgres": "windrow.io.postgres.connector:Postgres",
+    "delta": "windrow.io.delta_sink:Delta",
+    "terminal": "windrow.run.terminal_sink:Shown",
+    "generate": "windrow.io.generator:Generate",
 }.items():
     CONNECTORS.add(_name, _place)
+
+
+def _known(what: str, *more: str) -> str:
+    """The connectors that have a source, or a sink, as a list in words."""
+    has = [
+        name
+        for name, place in CONNECTORS.items()
+        if getattr(load(place), what) is not getattr(Connector, what)
+    ]
+    *first, last = [*has, *more]
+    return f"{', '.join(first)} or {last}"
 
 
 def source_of(place: Connector | Source) -> Source:
