@@ -13,7 +13,7 @@ from sessions import session
 
 import windrow
 from windrow.io import Aside
-from windrow.run.local import letters as kept
+from windrow.run.local import dead_letters as kept
 from windrow.run.local.dead_letters import Letters
 
 ROWS = pa.record_batch({"k": [1]})

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from extension.counting import Int64s, Listed
+from extension.counting import Listed, Numbers
 from extension.folder import Folder, epochs, shown
 from extension.growing import Growing
 from hypothesis import given, settings
@@ -37,7 +37,7 @@ def rows(*numbers: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"n": n} for n in numbers], schema=COLUMNS)
 
 
-class Wavering(Int64s):
+class Wavering(Numbers):
     """Goes away at some of the rows, once at each."""
 
     def __init__(self, until: int, sizes: list[int], breaks: set[int]) -> None:
