@@ -11,27 +11,77 @@ need not import it:
     [project.entry-points."windrow.plugins"]
     my_package = "my_package.plugin"
 
-What is added is named by import path wherever it is code, so that it is loaded where it runs.
+What is added is named by import path wherever it is code, so that it is loaded where it runs. What it
+is made of is here too: `Node` and `SameColumns` for what is asked, `PhysicalNode` and `OneInput` for how it
+is computed, `Operator` with `ChangeBatch` and `ChunkBuffer` for what does it, `PlainValues` for an
+aggregate's state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windrow.io.protocol import CONNECTORS, Connector, Sink, Source
-from windrow.physical.algorithms import ALGORITHMS, Algorithm
+from windrow.physical.algorithms import (
+    ALGORITHMS,
+    ARRIVAL,
+    ARRIVAL_JOIN,
+    BY_WINDOWS,
+    HASH,
+    NESTED_LOOP,
+    PIPELINE,
+    SWEEP,
+    SWEEP_JOIN,
+    Algorithm,
+)
+from windrow.physical.nodes.base import PhysicalNode, Request
+from windrow.physical.nodes.shapes import OneInput
+from windrow.physical.partitioning.buckets import Single
 from windrow.plan.aggregates import add_aggregate
-from windrow.plan.aggregates.function import AggregateFunction
+from windrow.plan.aggregates.arguments import NUMBERS
+from windrow.plan.aggregates.function import AggregateFunction, Kept
 from windrow.plan.functions import ORDERS, TABLE_FUNCTIONS, TableFunction, UserFunction
-from windrow.registry import Registry
+from windrow.plan.nodes.base import Node, SameColumns
+from windrow.registry import Registry, load
+from windrow.schema import MAX_TICK, MIN_TICK, Schema
+
+if TYPE_CHECKING:
+    from windrow.operators.accumulators.plain import PlainValues
+    from windrow.operators.columns.changes import ChangeBatch
+    from windrow.operators.columns.chunks import ChunkBuffer
+    from windrow.operators.engine.base import Operator, Snapshot
 
 __all__ = [
+    "ARRIVAL",
+    "ARRIVAL_JOIN",
+    "BY_WINDOWS",
     "COMMANDS",
+    "HASH",
+    "MAX_TICK",
+    "MIN_TICK",
+    "NESTED_LOOP",
+    "NUMBERS",
+    "PIPELINE",
+    "SWEEP",
+    "SWEEP_JOIN",
     "AggregateFunction",
     "Algorithm",
+    "ChangeBatch",
+    "ChunkBuffer",
     "Connector",
+    "Kept",
+    "Node",
+    "OneInput",
+    "Operator",
+    "PhysicalNode",
+    "PlainValues",
+    "Request",
+    "SameColumns",
+    "Schema",
+    "Single",
     "Sink",
+    "Snapshot",
     "Source",
     "TableFunction",
     "aggregate",
@@ -41,6 +91,22 @@ __all__ = [
     "order",
     "table_function",
 ]
+
+_OPERATORS = {
+    "ChangeBatch": "windrow.operators.columns.changes:ChangeBatch",
+    "ChunkBuffer": "windrow.operators.columns.chunks:ChunkBuffer",
+    "Operator": "windrow.operators.engine.base:Operator",
+    "PlainValues": "windrow.operators.accumulators.plain:PlainValues",
+    "Snapshot": "windrow.operators.engine.base:Snapshot",
+}
+"""What touches rows, loaded when it is asked for: who plans has no need of it."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _OPERATORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return load(_OPERATORS[name])
+
 
 COMMANDS: Registry[str] = Registry(
     "command", in_papers=("cost", "experiment"), taken=("run", "explain", "demo")
@@ -124,7 +190,6 @@ def aggregate(function: AggregateFunction) -> None:
         PlanError: it has a name that is taken, or nothing that computes it.
 
     Examples:
-        >>> from windrow.plan.aggregates.arguments import NUMBERS
         >>> aggregate(
         ...     AggregateFunction(
         ...         "geometric_mean",

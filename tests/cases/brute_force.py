@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from windrow import extend
+from windrow.extend import ARRIVAL, ARRIVAL_JOIN, NESTED_LOOP
 from windrow.kernels.tuple_at_a_time.machine import Move
 from windrow.kernels.tuple_at_a_time.tape import (
     FOUND,
@@ -21,7 +22,6 @@ from windrow.kernels.tuple_at_a_time.tape import (
     no_work,
 )
 from windrow.operators.joins.tuple_at_a_time.machines import conditions_of
-from windrow.physical.algorithms import ARRIVAL, ARRIVAL_JOIN, NESTED_LOOP
 from windrow.physical.nodes.time_join import TimeJoin
 
 extend.algorithm(

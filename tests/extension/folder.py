@@ -14,8 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from windrow.errors import BindError
-from windrow.io import Answer, Json, Sink
-from windrow.io.protocol import NO_EPOCH, Unavailable
+from windrow.io import NO_EPOCH, Answer, Json, Sink, Unavailable
 
 
 class Folder(Sink):

@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import windrow
-from windrow.io import Json, Offsets, Source
-from windrow.io.protocol import Aside, Unavailable
+from windrow.io import Aside, Json, Offsets, Source, Unavailable
 
 COLUMNS = pa.schema([("n", pa.int64()), ("k", pa.int64()), ("ts", pa.timestamp("us", "UTC"))])
 TICKS = 100_000

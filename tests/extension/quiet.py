@@ -13,17 +13,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow import extend
-from windrow.errors import BindError
-from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.columns.chunks import ChunkBuffer
-from windrow.operators.engine.base import Operator, Snapshot
-from windrow.physical.nodes.base import PhysicalNode, Request
-from windrow.physical.nodes.shapes import OneInput
-from windrow.physical.partitioning.buckets import Single
-from windrow.plan.functions import TableFunction
-from windrow.plan.nodes.base import Node, SameColumns
-from windrow.schema import MAX_TICK, MIN_TICK, Schema
+from windrow import BindError, extend
+from windrow.extend import (
+    MAX_TICK,
+    MIN_TICK,
+    ChangeBatch,
+    ChunkBuffer,
+    Node,
+    OneInput,
+    Operator,
+    PhysicalNode,
+    Request,
+    SameColumns,
+    Schema,
+    Single,
+    Snapshot,
+    TableFunction,
+)
 
 
 @dataclass(frozen=True)

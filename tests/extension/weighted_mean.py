@@ -5,10 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import windrow.extend
-from windrow.operators.accumulators.plain import PlainValues
-from windrow.plan.aggregates.arguments import NUMBERS
-from windrow.plan.aggregates.function import AggregateFunction, Kept
+from windrow import extend
+from windrow.extend import NUMBERS, AggregateFunction, Kept, PlainValues
 
 
 class WeightedMean(PlainValues):
@@ -20,7 +18,7 @@ class WeightedMean(PlainValues):
         return float(total / weights) if weights else None
 
 
-windrow.extend.aggregate(
+extend.aggregate(
     AggregateFunction(
         "weighted_mean",
         takes=(NUMBERS, NUMBERS),

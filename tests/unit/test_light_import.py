@@ -23,7 +23,12 @@ def loaded_after(statement: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "statement",
-    ["import windrow", "import windrow; windrow.Session", "import windrow.errors, windrow.session"],
+    [
+        "import windrow",
+        "import windrow; windrow.Session",
+        "import windrow.errors, windrow.session",
+        "import windrow.extend",
+    ],
 )
 def test_importing_windrow_loads_no_engine(statement):
     assert loaded_after(statement) == set()

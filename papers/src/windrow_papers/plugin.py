@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from windrow import extend
-from windrow.extend import Algorithm
-from windrow.physical.algorithms import (
+from windrow.extend import (
     ARRIVAL,
     ARRIVAL_JOIN,
     BY_WINDOWS,
@@ -13,6 +12,7 @@ from windrow.physical.algorithms import (
     PIPELINE,
     SWEEP,
     SWEEP_JOIN,
+    Algorithm,
 )
 from windrow_papers.kernels.cleaning import CLEAN_EVERY
 
