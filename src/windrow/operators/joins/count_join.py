@@ -156,7 +156,6 @@ class CountJoinOp(WaitingOp):
     kind = "count-join"
 
     def __init__(self, node: CountJoin) -> None:
-        assert node.counts is not None
         self._node = node
         self._counts = node.counts
         ports = range(len(node.inputs))
@@ -323,7 +322,6 @@ class CountWindow:
     """
 
     def __init__(self, node: CountJoin, port: int, rows: JoinWindow) -> None:
-        assert node.counts is not None
         self._node, self._port = node, port
         self._own = node.counts.own[port]
         self._within = node.counts.within
@@ -449,7 +447,6 @@ class CountWindow:
 
 def partition_keys(node: CountJoin, start: int, port: int) -> tuple[str, ...] | None:
     """The columns of one input that equal those of another's PARTITION BY; None if some do not."""
-    assert node.counts is not None
     found = []
     for name in node.counts.own[port].partition:
         equal = [key.columns[start] for key in node.classes if key.columns[port] == name]

@@ -18,6 +18,7 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.probe_orders import ordered_pairs, predicate_inputs
 from windrow.plan.exprs import Band, Expr
+from windrow.plan.nodes.window_join import PRESERVED
 from windrow.plan.statistics import (
     ASSUMED,
     NOTHING_KNOWN,
@@ -302,7 +303,7 @@ def _out(node: MultiJoin, ways: tuple[Joined, ...], widest: Joined) -> float:
         return widest.rates[0] - alone[0]
     if node.kind == "anti":
         return alone[0]
-    return pairs + sum(alone[at] for at in node.tracked)
+    return pairs + sum(alone[at] for at in PRESERVED[node.kind])
 
 
 MOST_PREDICATES = 6

@@ -36,6 +36,10 @@ class CountJoin(MultiJoin):
     follows_a_batch = True  # all rows of a batch push one another out
     operator = "windrow.operators.joins.count_join:CountJoinOp"
 
+    def cannot_shed(self, asked: str | None) -> str:  # noqa: ARG002
+        """A tuple that is left out would keep another in its window."""
+        return f"the windows of {' and '.join(self.aliases)} count tuples"
+
     def partitioning(self, buckets: int) -> Partitioning:
         """By keys of all inputs that every count window is divided by: its partitions stay whole."""
         counts = self.counts

@@ -28,7 +28,6 @@ from windrow.physical.structures import USUAL, PartSizes
 from windrow.plan.exprs import Expr
 from windrow.plan.functions import UserFunction
 from windrow.plan.statistics import Figure, Rates
-from windrow.plan.texts import KIND_NAMES
 from windrow.plan.windows import CountWindows, WindowGraph
 from windrow.schema import END, Schema
 
@@ -51,16 +50,6 @@ class _OfSomeJoins(Inner):
 
     counts: CountWindows | None = None
     """The windows that count tuples."""
-
-    @property
-    def tracked(self) -> tuple[int, ...]:
-        """The inputs of which rows come alone."""
-        return ()
-
-    @property
-    def awaited(self) -> tuple[int, ...]:
-        """The inputs of which rows that come alone wait until no match can follow."""
-        return ()
 
 
 @dataclass(frozen=True)
@@ -138,17 +127,9 @@ class MultiJoin(_OfSomeJoins):
         return False
 
     def cannot_shed(self, asked: str | None) -> str:
-        """It joins by time, all rows or none, by an algorithm that counts what it keeps."""
-        names = " and ".join(self.aliases)
-        if self.kind != "inner":
-            return f"the join of {names} is a {KIND_NAMES[self.kind]} join"
-        if self.counts is not None:
-            return f"the windows of {names} count tuples"
-        return (
-            ""
-            if self.algorithm in {DEFAULT, ASYMMETRIC}
-            else f"the algorithm {asked} does not shed"
-        )
+        """It joins by time, by an algorithm that counts what it keeps."""
+        counts_kept = self.algorithm in {DEFAULT, ASYMMETRIC}
+        return "" if counts_kept else f"the algorithm {asked} does not shed"
 
     @property
     def windows_are_lifetimes(self) -> bool:
@@ -224,10 +205,7 @@ class MultiJoin(_OfSomeJoins):
     def _listed(self, numbers: tuple[int, ...]) -> str:
         return ", ".join(self.aliases[one] for one in numbers)
 
-    @property
-    def only_forgets_ahead(self) -> bool:
-        """Where no row comes alone, once it is known that none will meet it."""
-        return self.kind == "inner"
+    only_forgets_ahead = True
 
     def runs_like(self, other: object) -> bool:
         """Whether another plan of the same join runs as this one does."""
@@ -280,8 +258,8 @@ class MultiJoin(_OfSomeJoins):
 
     @property
     def bucket_keys(self) -> tuple[KeyClass, ...]:
-        """All, of an inner join: rows of others with a NULL for a key are spread by their times."""
-        return self.classes if self.kind == "inner" else ()
+        """All."""
+        return self.classes
 
     @property
     def held_inputs(self) -> tuple[PhysicalNode, ...] | None:

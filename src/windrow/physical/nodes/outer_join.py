@@ -27,6 +27,12 @@ class OuterJoin(MultiJoin):
 
     identity_later = ("at_once",)
     operator = "windrow.operators.joins.outer_join:OuterJoinOp"
+    only_forgets_ahead = False  # a row comes alone once it is known that none will meet it
+    bucket_keys = ()  # rows with a NULL for a key are spread by their times
+
+    def cannot_shed(self, asked: str | None) -> str:  # noqa: ARG002
+        """All rows or none tell which come alone."""
+        return f"the join of {' and '.join(self.aliases)} is a {KIND_NAMES[self.kind]} join"
 
     @property
     def tracked(self) -> tuple[int, ...]:
