@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from windrow.io.protocol import CONNECTORS, Connector, Sink, Source
+from windrow.io import Connector, Sink, Source
+from windrow.io.protocol import CONNECTORS
 from windrow.physical.algorithms import (
     ALGORITHMS,
     ARRIVAL,

@@ -14,7 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from windrow.errors import BindError
-from windrow.io import NO_EPOCH, Answer, Json, Sink, Unavailable
+from windrow.io import Answer, Json, Sink, Unavailable
+from windrow.io.protocol import NO_EPOCH
 
 
 class Folder(Sink):

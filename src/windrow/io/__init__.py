@@ -6,26 +6,6 @@ or `Sink`: `session.stream` and `session.run` take it as it is.
 
 from __future__ import annotations
 
-from windrow.io.protocol import (
-    NO_EPOCH,
-    Answer,
-    Aside,
-    Connector,
-    Json,
-    Offsets,
-    Sink,
-    Source,
-    Unavailable,
-)
+from windrow.io.protocol import Answer, Aside, Connector, Json, Offsets, Sink, Source, Unavailable
 
-__all__ = [
-    "NO_EPOCH",
-    "Answer",
-    "Aside",
-    "Connector",
-    "Json",
-    "Offsets",
-    "Sink",
-    "Source",
-    "Unavailable",
-]
+__all__ = ["Answer", "Aside", "Connector", "Json", "Offsets", "Sink", "Source", "Unavailable"]

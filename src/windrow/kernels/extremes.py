@@ -37,6 +37,7 @@ from windrow.kernels.ordered_values import (
     add,
     compared,
     copies_in,
+    enlarged,
     find_at,
     remove,
     with_room,
@@ -137,16 +138,7 @@ def enter_all(
 @kernel
 def with_cells(cells: Cells, meta: Meta) -> Cells:
     """The cells, with more of them where none is unused."""
-    if meta[UNUSED_COUNT] > 0:
-        return cells
-    before = max(len(cells), 1)
-    larger = np.zeros((2 * before + 16, CELL_PARTS), np.int64)
-    larger[: len(cells)] = cells
-    for cell in range(before, len(larger)):
-        larger[cell, YOUNGER] = meta[UNUSED]
-        meta[UNUSED] = cell
-    meta[UNUSED_COUNT] += len(larger) - before
-    return larger
+    return cells if meta[UNUSED_COUNT] > 0 else enlarged(cells, meta, YOUNGER, 16)
 
 
 @lean_kernel

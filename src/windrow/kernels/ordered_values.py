@@ -76,18 +76,23 @@ def compared(word: Whole, id_: Whole, other: Whole, other_id: Whole, texts: Text
 
 
 @kernel
-def with_room(nodes: Nodes, meta: Meta) -> Nodes:
-    """The nodes, with more of them where one more value might not find enough unused ones."""
-    if meta[UNUSED_COUNT] > TALLEST:
-        return nodes
-    before = max(len(nodes), 1)
-    larger = np.zeros((2 * before + 2 * TALLEST, NODE_CELLS), np.int64)
-    larger[: len(nodes)] = nodes
-    for node in range(before, len(larger)):
-        larger[node, CHILDREN] = meta[UNUSED]
-        meta[UNUSED] = node
+def enlarged(cells: Nodes, meta: Meta, following: int, more: int) -> Nodes:
+    """Twice as many cells and some more; `following` names the next of those that are unused."""
+    before = max(len(cells), 1)
+    larger = np.zeros((2 * before + more, cells.shape[1]), np.int64)
+    larger[: len(cells)] = cells
+    for cell in range(before, len(larger)):
+        larger[cell, following] = meta[UNUSED]
+        meta[UNUSED] = cell
     meta[UNUSED_COUNT] += len(larger) - before
     return larger
+
+
+@kernel
+def with_room(nodes: Nodes, meta: Meta) -> Nodes:
+    """The nodes, with more of them where one more value might not find enough unused ones."""
+    is_enough = meta[UNUSED_COUNT] > TALLEST
+    return nodes if is_enough else enlarged(nodes, meta, CHILDREN, 2 * TALLEST)
 
 
 @lean_kernel

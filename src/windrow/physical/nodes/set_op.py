@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from windrow.physical.explain.facts import (
     Fact,
@@ -33,8 +33,33 @@ _SETS_ASKED = "DISTINCT or a set operation"
 """Why a query cannot be told from a part of its rows."""
 
 
+class _OfEqualRows(SameColumns):
+    """What all set operations share: rows that are equal in all columns; checkpoints know the kind."""
+
+    kind: str
+
+    identity_name = "SetOp"
+    identity_fields = ("inputs", "kind")
+    is_stateful = True
+    hears_of_expiry = True
+
+    @property
+    def title(self) -> str:
+        """For EXPLAIN."""
+        return f"SetOp {self.kind}"
+
+    @property
+    def about(self) -> str:
+        """For checkpoints."""
+        return f"set operation ({self.kind})"
+
+    def partitioning(self, buckets: int) -> Partitioning:
+        """By all columns."""
+        return by_keys(self.schema.names, buckets, NO_COLUMNS)
+
+
 @dataclass(frozen=True)
-class SetOp(MakesChanges, SameColumns):
+class SetOp(MakesChanges, _OfEqualRows):
     """Rows by how many copies of them the inputs hold at each instant, as a changelog.
 
     One or two inputs with the same columns, all of which are the key.
@@ -54,9 +79,6 @@ class SetOp(MakesChanges, SameColumns):
     expected: tuple[tuple[Figure, Figure] | None, ...] = ()
     place: tuple[str, ...] = ()
 
-    identity_fields = ("inputs", "kind")
-    is_stateful = True
-    hears_of_expiry = True
     works_on_signs = True
     operator = "windrow.operators.aggregates.set_operation:SetOperationOp"
 
@@ -75,57 +97,17 @@ class SetOp(MakesChanges, SameColumns):
         return tuple(own for own in self.inputs if own.has_ends)
 
     @property
-    def title(self) -> str:
-        """For EXPLAIN."""
-        return f"SetOp {self.kind}"
-
-    @property
     def brief(self) -> str:
         """As SQL calls it."""
         return _CHANGES_BRIEF if self.kind == CHANGES else self.kind.upper()
-
-    @property
-    def about(self) -> str:
-        """For checkpoints."""
-        return f"set operation ({self.kind})"
-
-    def partitioning(self, buckets: int) -> Partitioning:
-        """By all columns."""
-        return by_keys(self.schema.names, buckets, NO_COLUMNS)
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """What is told apart, what is held, and how much."""
         return _facts(self)
 
 
-class _OfOneInput(SameColumns, OneInput):
-    """What the set operations share that need no copies counted; checkpoints know them by a kind."""
-
-    kind: ClassVar[str]
-
-    identity_name = "SetOp"
-    identity_fields = ("inputs", "kind")
-    is_stateful = True
-    hears_of_expiry = True
-    held_inputs = ()
-
-    @property
-    def title(self) -> str:
-        """For EXPLAIN."""
-        return f"SetOp {self.kind}"
-
-    @property
-    def about(self) -> str:
-        """For checkpoints."""
-        return f"set operation ({self.kind})"
-
-    def partitioning(self, buckets: int) -> Partitioning:
-        """By all columns."""
-        return by_keys(self.schema.names, buckets, NO_COLUMNS)
-
-
 @dataclass(frozen=True)
-class NetChanges(MakesChanges, _OfOneInput):
+class NetChanges(MakesChanges, _OfEqualRows, OneInput):
     """The changes of each instant, net, of rows that come and go by signs alone.
 
     The signs of an instant say all that changes in it, whatever was there before.
@@ -134,6 +116,7 @@ class NetChanges(MakesChanges, _OfOneInput):
     input: PhysicalNode
 
     kind = CHANGES
+    held_inputs = ()
     works_on_signs = True
     needs_all_rows = _CHANGES_ASKED
     brief = _CHANGES_BRIEF
@@ -160,12 +143,13 @@ class NetChanges(MakesChanges, _OfOneInput):
 
 
 @dataclass(frozen=True)
-class HandOnRows(_OfOneInput):
+class HandOnRows(_OfEqualRows, OneInput):
     """Rows with the times, ends and signs that they have, late ones aside."""
 
     input: PhysicalNode
 
     kind = "rows"
+    held_inputs = ()
     needs_all_rows = _SETS_ASKED
     brief = "late rows taken out"
     operator = "windrow.operators.feeds.net_changes:HandOnOp"
