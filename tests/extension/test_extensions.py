@@ -75,7 +75,7 @@ def test_explain_tells_of_an_added_operator():
     text = cut_stream([0]).explain(QUIET)
     assert "QuietRows 5" in text
     assert "the last instant shown" in text.split("\n\n")[0]
-    assert json.loads(text.to_json())["physical"][1]["node"] == "QuietRows"
+    assert json.loads(text.to_json())["physical"][2]["node"] == "QuietRows"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from fractions import Fraction
 
 from windrow.errors import BindError, PlanError
@@ -112,6 +113,23 @@ def show_ticks(ticks: int, time_type: str) -> str:
     if micros:
         shown.append(f"{micros}us")
     return " ".join(shown)
+
+
+def show_in_one_unit(ticks: int, time_type: str) -> str:
+    """The same in one unit where it is less than a minute: `312.5ms`, where others say `312ms 500us`.
+
+    Examples:
+        >>> show_in_one_unit(312_500, "timestamp"), show_in_one_unit(75_000_000, "timestamp")
+        ('312.5ms', '1m 15s')
+    """
+    text = show_ticks(ticks, time_type)
+    if " " not in text or ticks < 0:
+        return text
+    micros = ticks * MICROSECONDS["day"] // TICKS_PER_DAY[time_type]
+    if micros >= MICROSECONDS["minute"]:
+        return text
+    short, unit = ("s", 1_000_000) if micros >= 1_000_000 else ("ms", 1_000)
+    return f"{Decimal(micros) / unit:f}{short}"
 
 
 _UNITS = {

@@ -37,7 +37,7 @@ POLLING = {
 
 
 def query_facts(physical: PhysicalQuery) -> list[Fact]:
-    """The answer, the streams, how time goes on, and what may be used for it."""
+    """The answer, the streams, and how time goes on. Memory and cost stand in the summary."""
     sources = physical.root.scans
     answer = (
         "changelog: rows come and go, _change_type and _event_time say when"
@@ -53,11 +53,10 @@ def query_facts(physical: PhysicalQuery) -> list[Fact]:
         ("watermark", [watermark]),
         ("late rows", _late_rows(physical)),
         *schedule_facts(physical),
-        ("memory", [memory_line(physical.options)]),
         *said(
-            ("processor", [node.probe_limit for node in physical.root.walk() if node.probe_limit])
+            ("processor", [node.probe_limit for node in physical.root.walk() if node.probe_limit]),
+            ("cost", [] if has_cost(physical) else [total_cost(physical.root, physical.time_type)]),
         ),
-        ("cost", [total_cost(physical.root, physical.time_type)]),
     ]
     if physical.options.polling is not None:
         facts.insert(3, ("polling", [POLLING[physical.options.polling]]))
@@ -68,6 +67,11 @@ def query_facts(physical: PhysicalQuery) -> list[Fact]:
     if physical.root.tables:
         facts.insert(2, ("tables", [_table(table) for table in physical.root.tables]))
     return facts
+
+
+def has_cost(physical: PhysicalQuery) -> bool:
+    """Whether a cost can be told, or what to give to know it: the summary has it then."""
+    return any(node.is_priced for node in physical.root.walk())
 
 
 def _late_rows(physical: PhysicalQuery) -> list[str]:
@@ -96,7 +100,7 @@ def memory_line(options: Options) -> str:
     if limit is None:
         return "as much as the windows need (not limited)"
     if options.sheds_memory:
-        return f"at most {limit}, arrivals that wait included; of what would be more a random part"
+        return f"at most {limit}, waiting arrivals included; beyond that, a random sample is kept"
     if options.on_memory == SPILL:
         return f"at most {limit} of state; beyond that old tuples go to disk"
     return f"at most {limit} of state; beyond that the query fails"
@@ -121,7 +125,7 @@ def _table(table: ScanTable) -> str:
     return f"{show_alias(table.table, table.alias)}: read whole as the query starts"
 
 
-TIME_COMES_WITH_ROWS = "no bound while an input brings no rows (ita), for these tell the time; else"
+TIME_COMES_WITH_ROWS = "with ita these bounds hold only while every input brings rows"
 
 
 def schedule_facts(query: PhysicalQuery) -> list[Fact]:
@@ -141,7 +145,7 @@ def as_scheduled(node: PhysicalNode, facts: list[Fact], query: PhysicalQuery) ->
     if query.schedule.name != ITA or query.runner is not Runner.process or not node.is_stateful:
         return facts
     return [
-        (label, [TIME_COMES_WITH_ROWS, *lines] if label == "state" else lines)
+        (label, [*lines, TIME_COMES_WITH_ROWS] if label == "state" else lines)
         for label, lines in facts
     ]
 
