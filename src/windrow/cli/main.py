@@ -189,8 +189,9 @@ def explain(
         from windrow.cli.explaining import explain_all
 
         stdout = Terminal()
-        for text in explain_all(asked, stream or [], format.value):
-            if format is ExplainFormat.json:
+        is_json = format is ExplainFormat.json
+        for text in explain_all(asked, stream or [], "json" if is_json else "text"):
+            if is_json:
                 typer.echo(json.dumps(json.loads(text), indent=1))
             else:
                 stdout.say(text)
