@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from html import escape
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, cast, overload
 
 from windrow.errors import BindError, PlanError, UnsupportedError, errors_in
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from windrow.io.protocol import Connector, Sink
+    from windrow.physical.explain.explanation import Explanation
     from windrow.physical.options import QueryOptions
     from windrow.physical.query import PhysicalQuery
     from windrow.plan.changelogs import Instant
@@ -349,9 +351,33 @@ class Session(Generic[Answer]):
             question = Question(*self._plan(query, options), options, None, progress)
             return self._runner.start(question, self._registered, course)
 
+    @overload
+    def explain(
+        self,
+        query: str,
+        *,
+        format: Literal["text"] = "text",  # noqa: A002
+        **options: Unpack[QueryOptions],
+    ) -> Explanation: ...
+
+    @overload
+    def explain(
+        self,
+        query: str,
+        *,
+        format: Literal["json"],  # noqa: A002
+        **options: Unpack[QueryOptions],
+    ) -> str: ...
+
     @takes(query=kinds.SQL_TEXT)
     @deep_calls()
-    def explain(self, query: str, *, format: str = "text", **options: Unpack[QueryOptions]) -> str:  # noqa: A002
+    def explain(
+        self,
+        query: str,
+        *,
+        format: Literal["text", "json"] = "text",  # noqa: A002
+        **options: Unpack[QueryOptions],
+    ) -> str:
         """How a question would be answered: a summary to act on, then all of it.
 
         Args:
@@ -359,6 +385,9 @@ class Session(Generic[Answer]):
             format: "text", or "json" for the same as data with a version. The text has the data as
                 well, as its `data`, and shows itself in notebooks.
             **options: as for `sql`.
+
+        Returns:
+            The text, as an `Explanation`, which is a str with `data` and `to_json()`; for "json" a str.
 
         Raises:
             WindrowError: the question cannot be answered.
@@ -465,6 +494,34 @@ class Session(Generic[Answer]):
             [{'k': 1, 'n': 2}]
         """
         return self._runner.state_at(changelog, instant)
+
+    def __repr__(self) -> str:
+        own = [f"{kind} {', '.join(names)}" for kind, names in self._names().items() if names]
+        return f"<Session {self._runner.place}: {'; '.join(own) or 'nothing registered'}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what has been registered, with columns and event times."""
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{'table' if info.is_table else 'stream'}</td>"
+            f"<td>{escape(', '.join(f'{one.name}: {one.type}' for one in info.schema.fields))}</td>"
+            f"<td>{escape(info.time or '')}</td></tr>"
+            for name, info in self._registered.catalog.items()
+        )
+        functions = ", ".join(self._registered.functions)
+        return (
+            f"<p>Session {escape(self._runner.place)}</p><table><thead><tr><th>name</th><th>kind</th>"
+            f"<th>columns</th><th>time</th></tr></thead><tbody>{rows}</tbody></table>"
+            + (f"<p>functions: {escape(functions)}</p>" if functions else "")
+        )
+
+    def _names(self) -> dict[str, list[str]]:
+        """What has been registered: by kind, in its order."""
+        catalog = self._registered.catalog
+        return {
+            "streams": [name for name, info in catalog.items() if not info.is_table],
+            "tables": [name for name, info in catalog.items() if info.is_table],
+            "functions": list(self._registered.functions),
+        }
 
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.

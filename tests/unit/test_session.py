@@ -212,3 +212,14 @@ def test_reports_of_spark_are_asked_for_on_spark_alone(two_streams):
         "UnsupportedError[no-spark-progress]: a query in process has no reports of Spark's\n"
         "  hint: look at the progress of its result: session.sql(..).progress"
     )
+
+
+def test_a_session_shows_what_is_registered(two_streams):
+    assert repr(Session()) == "<Session in process: nothing registered>"
+    two_streams.table("f", TABLE.select(["item"]))
+    two_streams.function("twice", lambda x: x, arguments=["bigint"], returns="bigint")
+    assert repr(two_streams) == "<Session in process: streams a, b; tables f; functions twice>"
+    shown = two_streams._repr_html_()
+    assert "<td>a</td><td>stream</td>" in shown
+    assert "price: double" in shown
+    assert "twice" in shown

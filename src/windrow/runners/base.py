@@ -94,7 +94,13 @@ class Run(Protocol):
 
 
 class SessionRunner(ABC):
-    """One way to answer the questions of a session."""
+    """One way to answer the questions of a session.
+
+    Attributes:
+        place: where it does so, in words.
+    """
+
+    place: str
 
     @abstractmethod
     def source(self, name: str, data: Any, schema: pa.Schema | None) -> Source:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 class InProcess(SessionRunner):
     """The runner of a session without Spark; `clock` is the session's, None the system's."""
 
+    place = "in process"
+
     def __init__(self, clock: Callable[[], datetime] | None) -> None:
         self._clock = clock
 
