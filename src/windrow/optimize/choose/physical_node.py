@@ -99,7 +99,7 @@ def bestmatch_join(node: BestmatchJoin, request: Request) -> PhysicalNode:
 
 
 def window_join(node: WindowJoin, request: Request) -> PhysicalNode:
-    """One of four: by counted tuples, of what is alive, with rows alone, by time (or by trees)."""
+    """The join of its kind: by counted tuples, of what is alive, outer, or by time (or by trees)."""
     classes, options = key_classes(node), request.options
     _check_kind(node, options)
     algorithm, method = _algorithm(node, classes, options)
