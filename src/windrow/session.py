@@ -244,7 +244,8 @@ class Session(Generic[Answer]):
             ...         pc.utf8_slice_codeunits(a, 0, 2), pc.utf8_slice_codeunits(b, 0, 2)
             ...     ),
             ... )
-            >>> query = "SELECT a.word, b.word AS other FROM a, b WHERE alike(a.word, b.word) WINDOW = 5"
+            >>> query = "SELECT a.word, b.word AS other FROM a, b WHERE alike(a.word, b.word)"
+            " WINDOW = 5"
             >>> w.sql(query).to_arrow().to_pydict()
             {'word': ['lamb'], 'other': ['lame']}
         """
@@ -356,7 +357,7 @@ class Session(Generic[Answer]):
         self,
         query: str,
         *,
-        format: Literal["text"] = "text",  # noqa: A002
+        format: Literal["text"] = "text",
         **options: Unpack[QueryOptions],
     ) -> Explanation: ...
 
@@ -365,7 +366,7 @@ class Session(Generic[Answer]):
         self,
         query: str,
         *,
-        format: Literal["json"],  # noqa: A002
+        format: Literal["json"],
         **options: Unpack[QueryOptions],
     ) -> str: ...
 
@@ -456,7 +457,7 @@ class Session(Generic[Answer]):
             )
         raise PlanError(
             "not-an-answer",
-            "the figures of an answer are those of what sql(..) returned, as it returned it",
+            "progress figures belong to the very object that sql(..) returned",
             hint="a DataFrame made from it has none: keep the answer, and ask for its progress",
         )
 
@@ -547,5 +548,5 @@ class Session(Generic[Answer]):
 def _check_name(name: str) -> None:
     if not name:
         raise BindError(
-            "bad-name", f"{name!r} is no name for a stream", hint="give a text such as 'sales'"
+            "bad-name", f"{name!r} is not a name for a stream", hint="give a text such as 'sales'"
         )

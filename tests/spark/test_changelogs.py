@@ -92,7 +92,7 @@ def test_copies_and_nested_rows_are_counted(spark: Any) -> None:
     w = windrow.Session(spark)
     found = w.state_at(frame, noon).toArrow().to_pylist()
     assert found == [{"tags": ["p", None], "at": {"x": 1}, "notes": [("a", 1.0)]}] * 2
-    with pytest.raises(BindError, match="is no TIMESTAMP, which _event_time is"):
+    with pytest.raises(BindError, match="is not a TIMESTAMP, which _event_time is"):
         w.state_at(frame, noon.date())
 
 

@@ -129,13 +129,17 @@ def _version(
 @app.command()
 def run(
     job: Annotated[Path, typer.Argument(help="The job file (TOML).", metavar="JOB")],
-    mode: Annotated[Mode | None, typer.Option(help="Over the job file's own.")] = None,
-    on: Annotated[Runner | None, typer.Option(help="Over the job file's own.")] = None,
+    mode: Annotated[Mode | None, typer.Option(help="Overrides the job file's.")] = None,
+    on: Annotated[Runner | None, typer.Option(help="Overrides the job file's.")] = None,
     progress: Annotated[
         Shown, typer.Option(help="auto: live on a terminal, JSON lines elsewhere; on stderr.")
     ] = Shown.auto,
     until_done: Annotated[
-        bool, typer.Option("--until-done", help="End with what is there; else follow what comes.")
+        bool,
+        typer.Option(
+            "--until-done",
+            help="Stop at the end of the data that is there; without it, follow what comes.",
+        ),
     ] = False,
     debug: Debug = False,
 ) -> None:

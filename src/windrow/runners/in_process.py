@@ -136,7 +136,7 @@ class InProcess(SessionRunner):
         """Nothing reports but the result itself."""
         raise UnsupportedError(
             "no-spark-progress",
-            "a query in process has no reports of Spark's",
+            "a query in process has no Spark reports",
             hint="look at the progress of its result: session.sql(..).progress",
         )
 

@@ -221,10 +221,9 @@ def test_what_happens_beyond_a_memory_that_the_job_does_not_set_is_refused(job):
     done = windrow("run", job)
     assert done.exit_code == 2
     assert done.stderr == (
-        "PlanError[on-memory-without-memory]: on_memory is 'spill', but nothing says how much "
-        "memory there is\n"
-        "  a query without memory may hold as much as its windows need\n"
-        "  hint: say both, for instance memory = '512 MB'\n"
+        "PlanError[on-memory-without-memory]: on_memory is 'spill', but memory is not set\n"
+        "  without memory a query may hold as much as its windows need\n"
+        "  hint: set both, for instance memory = '512 MB'\n"
     )
 
 

@@ -268,7 +268,7 @@ def test_envelopes_that_windrow_writes_are_envelopes_that_it_reads():
 
 
 def test_upserts_without_keys_are_refused():
-    with pytest.raises(BindError, match=r"\[no-keys\]: nothing says which messages of 't'"):
+    with pytest.raises(BindError, match=r"\[no-keys\]: no keys say which messages of 't'"):
         messages([], keys=())
 
 

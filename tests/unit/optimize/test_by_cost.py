@@ -151,7 +151,7 @@ def test_a_rate_needs_a_time_that_knows_its_unit():
 def test_distinct_names_columns_and_counts_them():
     with pytest.raises(BindError, match="has no column 'z' whose values could be counted"):
         streaming(distinct={"z": 5})
-    with pytest.raises(BindError, match=r"is no number of different values of a\.k"):
+    with pytest.raises(BindError, match=r"is not a number of different values of a\.k"):
         streaming(distinct={"k": 0})
 
 
@@ -247,7 +247,7 @@ def test_a_pipeline_takes_its_streams_in_the_order_asked_for():
 
 def test_structures_that_are_not_named_are_chosen_by_cost():
     text = drawn_streams().explain(BAND, algorithm="asymmetric")
-    assert "of all pairs of structures they cost least" in text
+    assert "the cheapest pair of structures" in text
     assert "tree" in text.split("algorithm", 1)[1].split("\n")[0]
 
 
@@ -336,7 +336,7 @@ def test_what_comes_out_of_a_bestmatch_join_is_not_estimated():
         " WHERE d.k = c.k WINDOW = 10"
     )
     text = drawn_streams().explain(query)
-    assert "cost        not estimated: how many rows d has, nothing tells beforehand" in text
+    assert "cost        not estimated: how many rows d has is not known beforehand" in text
 
 
 def test_matches_that_no_key_allows_leave_tuples_alone():

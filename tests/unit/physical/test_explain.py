@@ -98,7 +98,7 @@ def test_buckets_are_assumed_unless_set():
 )
 def test_explain_says_what_happens_to_late_rows(on_late, words):
     text = explained(join(INPUTS, "a.k = b.k", *HOURS), Options(on_late=on_late))
-    assert f"below the watermark as their batch begins: {words}\n" in text
+    assert f"below the watermark when their batch begins: {words}\n" in text
 
 
 @pytest.mark.parametrize(

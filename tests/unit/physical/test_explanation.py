@@ -118,7 +118,7 @@ def test_both_plans_in_the_data_begin_with_what_comes_out(two_streams):
         assert data[plan][0]["title"] == "Emit append"
 
 
-def summary_of(rate: str, *, names="ab", sql="", time="ts", **options) -> str:
+def summary_of(rate: str, *, names="ab", sql="", time="ts", **options: object) -> str:
     columns = {"k": pa.int64(), "v": pa.int64(), "at": pa.int64()}
     columns["ts"] = pa.timestamp("us", "UTC")
     made = windrow.Session()

@@ -129,8 +129,9 @@ def window_join(node: WindowJoin, request: Request) -> PhysicalNode:
 
 
 _BACKWARD_ALONE = {
-    "count-window": "it knows windows of time, and these count tuples",
-    "snapshot-join": "it knows tuples that stay for their window, and some of these are taken back",
+    "count-window": "it handles windows of time, and these count tuples",
+    "snapshot-join": "it needs tuples that stay for their whole window, and some of these are"
+    " taken back",
     "outer-join": "it does not keep which tuples have found a match",
 }
 """The joins that backward evaluation alone runs, and why no other algorithm does."""

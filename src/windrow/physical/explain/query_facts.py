@@ -78,8 +78,8 @@ def _late_rows(physical: PhysicalQuery) -> list[str]:
     if not physical.root.has_state:
         return ["none: each row is answered as it comes, whatever its time"]
     return [
-        f"below the watermark as their batch begins: {LATE_ROWS[physical.options.on_late]}",
-        "rows without a time: the same, counted apart",
+        f"below the watermark when their batch begins: {LATE_ROWS[physical.options.on_late]}",
+        "rows without a time: the same, counted separately",
     ]
 
 
@@ -89,7 +89,7 @@ def _updates(physical: PhysicalQuery) -> list[str]:
         return []
     keys = physical.pairs_by
     if keys is None:
-        return ["no updates: nothing but all columns of a row tells it apart from others"]
+        return ["no updates: only all columns together tell a row from others"]
     of_what = f"of one {', '.join(keys)}" if keys else "of the one row"
     return [f"a delete and an insert {of_what} at one instant: update_preimage, update_postimage"]
 
@@ -158,7 +158,7 @@ def choice_facts(node: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
         is_asked = query.options.asked_algorithm or query.options.order or not node.is_limited
         by = "by the options given" if is_asked else "by the rates known as the query starts"
         return [("chosen", [f"for all buckets, {by}; the state is that of any plan"])]
-    anew = f"anew once a rate, or the rows at once, are {CHANGED:g} times as many or as few"
+    anew = f"again once a rate, or the rows at once, are {CHANGED:g} times as many, or as few"
     if query.runner is Runner.spark_batch:
         how = [
             "in the worker, for each bucket by its first rows: their rates, and samples of their keys",
@@ -169,13 +169,13 @@ def choice_facts(node: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
         (
             "chosen",
             [
-                "in the worker, for each bucket as a micro-batch begins: by the rates of the rows held"
-                " and come, and samples of their keys",
+                "in the worker, for each bucket when a micro-batch begins: by the rates of rows"
+                " held and new ones, and samples of their keys",
                 anew,
                 _expected(node),
-                f"workers add to the costs of all plans but {DEFAULT} that rows held are laid out in"
-                " every micro-batch",
-                "the state is the same for every plan",
+                f"workers add to the costs of all plans but {DEFAULT} the cost of laying out the"
+                " rows held in every micro-batch",
+                "the state is the same forevery plan",
             ],
         )
     ]

@@ -68,7 +68,8 @@ def shed_state(node: SheddingJoin) -> list[str]:
     marked = "structures hold up to 25% more entries, for expired tuples"
     return [
         *waiting,
-        f"waiting arrivals have 1 / {len(node.inputs)} of the memory, and what windows leave; beyond that a"
+        f"waiting arrivals have 1 / {len(node.inputs)} of the memory, and what windows leave;"
+        " beyond that a"
         " random sample of them waits",
         *([marked] if node.algorithm == ASYMMETRIC else []),
     ]
@@ -124,13 +125,13 @@ def _what(node: SheddingJoin, shedding: Shedding) -> list[str]:
     lines = []
     if shedding.memory is not None:
         lines.append(
-            "memory: a random part of each window is kept where all, with arrivals that wait, are more"
-            f" than {show_memory(shedding)}"
+            "memory: a random sample of each window is kept if all tuples, waiting arrivals"
+            f" included, are more than {show_memory(shedding)}"
         )
     if shedding.service_rate is not None:
         rate = show_rate(shedding.service_rate, node.time_type)
         beyond = (
-            "beyond that a random part of the arrivals probes, and all of them may be kept"
+            "beyond that a random sample of the arrivals probes, and all of them may be kept"
             if shedding.may_skip
             else "beyond that the query fails"
         )
@@ -144,7 +145,8 @@ def _what(node: SheddingJoin, shedding: Shedding) -> list[str]:
     )
     if shedding.sheds:
         lines.append(
-            f"drawn by a hash of the tuple and of seed {shedding.seed}: the same after a restart, and in"
+            f"drawn by a hash of the tuple and of seed {shedding.seed}: the same after a restart,"
+            " and in"
             " any order of arrival"
             + ("" if shedding.memory is None else " while all that waits fits beside the windows")
         )
@@ -185,11 +187,11 @@ def _expected(node: SheddingJoin, shedding: Shedding) -> list[str]:
     if not shedding.sheds:
         return []
     if expected is None:
-        return ["not estimated: not all rates are known; the progress tells the recall"]
+        return ["not estimated: not all rates are known; progress figures show the recall"]
     lines = [f"{expected.case}: recall {_recall(expected)}"]
     if shedding.is_in_bytes:
-        guessed = ", texts and nested values by a guess" if expected.is_width_assumed else ""
-        lines.append(f"a tuple is taken for {show_bytes(expected.row_bytes)}{guessed}")
+        guessed = "; texts and nested values are guessed" if expected.is_width_assumed else ""
+        lines.append(f"a tuple is assumed to take {show_bytes(expected.row_bytes)}{guessed}")
     if expected.recall < 1:
         lines += [
             _of_input(expected, at, alias, time_type) for at, alias in enumerate(node.aliases)
@@ -234,7 +236,8 @@ def _on_spark(shedding: Shedding) -> list[str]:
         lines.append(f"memory is divided evenly among the buckets: {totals}")
     elif shedding.memory is not None:
         lines += [
-            "memory is divided among the buckets by what each would hold, so that a frequent key has the"
+            "memory is divided among the buckets by what each would hold, so that a frequent key"
+            " has the"
             " room that others leave:",
             "a batch run counts its rows first, while streaming each micro-batch tells all buckets",
         ]
@@ -242,7 +245,8 @@ def _on_spark(shedding: Shedding) -> list[str]:
             lines.append(f"where not all fits it is divided evenly: {totals}")
     if shedding.service_rate is not None:
         lines.append(
-            "probes are divided among the buckets pane by pane, by what each is sent: a frequent key has"
+            "probes are divided among the buckets pane by pane, by what each is sent: a frequent"
+            " key has"
             " those that others leave"
         )
     return [*lines, "the bounds hold for the query"]
@@ -315,7 +319,7 @@ def _too_little_memory(join: SheddingJoin, buckets: int) -> PlanError:
         return PlanError(
             "too-little-for-streams",
             said,
-            reason="tuples that wait are part of the memory, and a result takes one of every stream",
+            reason="waiting tuples count towards the memory, and a result needs one of every stream",
             hint=f"raise memory to {shown(each)} or more",
         )
     return PlanError(

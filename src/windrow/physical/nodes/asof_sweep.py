@@ -181,7 +181,7 @@ def _state(node: AsofSweep, below: int) -> list[str]:
     if match.direction != "forward":
         theirs += keys
         if match.tolerance is None:
-            theirs += ", for ever" if node.classes else ""
+            theirs += ", forever" if node.classes else ""
     return [mine, theirs]
 
 

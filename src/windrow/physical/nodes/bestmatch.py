@@ -320,7 +320,7 @@ class SlidingSkyline(MakesChanges, OneInput):
         below, alive = self.input.delay, self.input.alive_ticks
         trailing = plus("the watermark", -below, time_type)
         kept = "the pairs that no pair which stays as long dominates"
-        rows = "for ever" if alive is None else lifetime(self.input, alive)
+        rows = "forever" if alive is None else lifetime(self.input, alive)
         state = [
             f"{kept}, of those alive" if alive is not None else f"{kept}: the best pairs so far"
         ]
@@ -341,9 +341,10 @@ class SlidingSkyline(MakesChanges, OneInput):
             (
                 "why",
                 [
-                    "what is best changes as pairs come and go: of each is kept from when on it is free",
-                    "of all that dominate it; one that never will be again is dropped",
-                    "a step reads the pairs that new ones are compared with, and writes those that change",
+                    "the best pairs change as pairs come and go: each is kept with the time from which",
+                    "no other dominates it; one that always will be dominated is dropped",
+                    "a step reads the pairs that new ones are compared with, and writes those"
+                    " that change",
                 ],
             ),
         ]
