@@ -124,5 +124,5 @@ def test_a_streaming_changelog_has_no_state(spark: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_no_dataframe_is_refused(spark: Any) -> None:
-    with pytest.raises(BindError, match="takes DataFrames of Spark's, not Table"):
+    with pytest.raises(BindError, match="takes Spark DataFrames, not Table"):
         windrow.Session(spark).state_at(pa.table({"k": [1]}), 5)

@@ -225,7 +225,7 @@ def test_another_query_is_refused(tmp_path):
 
 def test_an_iterator_cannot_be_read_again_after_a_restart(tmp_path):
     w = session({"a": iter([rows(3)])}, time="t")
-    with pytest.raises(windrow.ResourceError, match="a cannot be read on from where") as refused:
+    with pytest.raises(windrow.ResourceError, match="a cannot be read from where") as refused:
         w.run("SELECT k FROM a", to=Tray(), checkpoint=tmp_path)
     assert refused.value.condition == "not-replayable"
 
