@@ -159,7 +159,7 @@ def test_a_number_that_a_float_cannot_hold_is_kept_aside():
 
 
 def test_a_unit_that_is_none_is_refused():
-    with pytest.raises(BindError, match=r"\[bad-timestamps\]: timestamps='days' says nothing"):
+    with pytest.raises(BindError, match=r"\[bad-timestamps\]: timestamps='days' is not a way"):
         JsonValues(K_V, "days")
 
 
