@@ -55,8 +55,8 @@ class Options:
     algorithm: Annotated[
         str | None,
         Option(
-            'of window joins: `"bew"`, `"few"`, `"nlw"`, `"hw"`, `"asymmetric"`; with the way to look tuples up'
-            ' said, `"bew-hash"`, `"bew-nested-loop"`, and likewise those of `few`; or one that an installed'
+            'of window joins: `"bew"`, `"few"`, `"nlw"`, `"hw"`, `"asymmetric"`; with the look-up'
+            ' named, `"bew-hash"`, `"bew-nested-loop"`, and likewise those of `few`; or one that an installed'
             ' package adds: `windrow-papers` has `"bew-published"`, `"gca"`, `"lca"`, `"closure"`,'
             ' `"bew-graph"`, `"ripple"`, `"xjoin"` ([which to take](../algorithms.md)). Of bestmatch joins:'
             ' `"matwin"`, `"matwin-grid"`, `"matwin-plain"`, `"nested-loops"`, and where `on_memory` is'
