@@ -131,7 +131,7 @@ def no_clock() -> object:
     ("clock", "sentence"),
     [
         (no_clock, "the session's clock raised OSError: the battery is flat"),
-        (lambda: 5, "the session's clock gives 5, is not an instant"),
+        (lambda: 5, "the session's clock gives 5, which is not an instant"),
         (lambda _: 5, "the session's clock raised TypeError: "),
     ],
 )

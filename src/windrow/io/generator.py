@@ -141,7 +141,7 @@ class GeneratedRows(Source):
             if name not in self._distinct:
                 raise BindError(
                     "unknown-column-of-distinct",
-                    f"distinct of generate(..) names {name!r}, is not a column",
+                    f"distinct of generate(..) names {name!r}, which is not a column",
                     reason=f"the columns are {', '.join(self._distinct)}",
                     hint="name columns of the schema",
                 )
@@ -240,7 +240,7 @@ def _ticks_of(begin: str) -> int:
     except ValueError as error:
         raise BindError(
             "bad-begin",
-            f"begin of generate(..) is {begin!r}, is not an instant",
+            f"begin of generate(..) is {begin!r}, which is not an instant",
             hint="write it as in begin='2026-01-01T00:00:00Z'",
         ) from error
     begun = begun if begun.tzinfo else begun.replace(tzinfo=UTC)

@@ -272,7 +272,7 @@ def test_what_does_not_shed_is_refused_with_the_reason(sql, options, why):
         ),
         (
             {**MEMORY, "shed_least": "c = 10%"},
-            "PlanError[shed-least-of-other-streams]: shed_least names 'c', is not a stream of the "
+            "PlanError[shed-least-of-other-streams]: shed_least names 'c', which is not a stream of the "
             "join of a, b\n  hint: one of a, b, as the query calls it",
         ),
         (

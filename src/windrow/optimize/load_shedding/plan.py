@@ -77,7 +77,7 @@ def least_of(
     if unknown:
         raise PlanError(
             "shed-least-of-other-streams",
-            f"{name} names {unknown[0]!r}, is not a stream of the join of {', '.join(aliases)}",
+            f"{name} names {unknown[0]!r}, which is not a stream of the join of {', '.join(aliases)}",
             hint=f"one of {nearest(unknown[0], tuple(aliases))}, as the query calls it",
         )
     nothing = Said(0.0)
