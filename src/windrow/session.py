@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from html import escape
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, cast, overload
 
 from windrow.errors import BindError, PlanError, UnsupportedError, errors_in
@@ -354,20 +353,12 @@ class Session(Generic[Answer]):
 
     @overload
     def explain(
-        self,
-        query: str,
-        *,
-        format: Literal["text"] = "text",
-        **options: Unpack[QueryOptions],
+        self, query: str, *, format: Literal["text"] = "text", **options: Unpack[QueryOptions]
     ) -> Explanation: ...
 
     @overload
     def explain(
-        self,
-        query: str,
-        *,
-        format: Literal["json"],
-        **options: Unpack[QueryOptions],
+        self, query: str, *, format: Literal["json"], **options: Unpack[QueryOptions]
     ) -> str: ...
 
     @takes(query=kinds.SQL_TEXT)
@@ -497,32 +488,11 @@ class Session(Generic[Answer]):
         return self._runner.state_at(changelog, instant)
 
     def __repr__(self) -> str:
-        own = [f"{kind} {', '.join(names)}" for kind, names in self._names().items() if names]
-        return f"<Session {self._runner.place}: {'; '.join(own) or 'nothing registered'}>"
+        return f"<Session {self._runner.place}: {self._registered}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what has been registered, with columns and event times."""
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{'table' if info.is_table else 'stream'}</td>"
-            f"<td>{escape(', '.join(f'{one.name}: {one.type}' for one in info.schema.fields))}</td>"
-            f"<td>{escape(info.time or '')}</td></tr>"
-            for name, info in self._registered.catalog.items()
-        )
-        functions = ", ".join(self._registered.functions)
-        return (
-            f"<p>Session {escape(self._runner.place)}</p><table><thead><tr><th>name</th><th>kind</th>"
-            f"<th>columns</th><th>time</th></tr></thead><tbody>{rows}</tbody></table>"
-            + (f"<p>functions: {escape(functions)}</p>" if functions else "")
-        )
-
-    def _names(self) -> dict[str, list[str]]:
-        """What has been registered: by kind, in its order."""
-        catalog = self._registered.catalog
-        return {
-            "streams": [name for name, info in catalog.items() if not info.is_table],
-            "tables": [name for name, info in catalog.items() if info.is_table],
-            "functions": list(self._registered.functions),
-        }
+        return f"<p>Session {self._runner.place}</p>{self._registered.as_html()}"
 
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
