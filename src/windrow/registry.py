@@ -59,7 +59,7 @@ class Registry(Mapping[str, T], Generic[T]):
             raise PlanError(
                 "name-taken",
                 f"there is another {self.kind} {name!r} already",
-                reason="whoever names it could mean either",
+                reason="the name could mean either",
                 hint="add it under another name",
             )
         return self._things.setdefault(name, thing)
@@ -121,5 +121,5 @@ def _load(point: EntryPoint) -> None:
             "plugin-fails",
             f"the package {package} cannot be loaded",
             reason=f"to import {point.value} raises {type(error).__name__}: {error}",
-            hint=f"mend or uninstall it; it adds to Windrow by an entry point of {GROUP}",
+            hint=f"fix or uninstall it; it extends Windrow through the entry point group {GROUP}",
         ) from error

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from windrow.io.protocol import Connector, Sink
+    from windrow.physical.explain.explanation import Explanation
     from windrow.physical.options import QueryOptions
     from windrow.physical.query import PhysicalQuery
     from windrow.plan.changelogs import Instant
@@ -242,7 +243,8 @@ class Session(Generic[Answer]):
             ...         pc.utf8_slice_codeunits(a, 0, 2), pc.utf8_slice_codeunits(b, 0, 2)
             ...     ),
             ... )
-            >>> query = "SELECT a.word, b.word AS other FROM a, b WHERE alike(a.word, b.word) WINDOW = 5"
+            >>> query = "SELECT a.word, b.word AS other FROM a, b WHERE alike(a.word, b.word)"
+            " WINDOW = 5"
             >>> w.sql(query).to_arrow().to_pydict()
             {'word': ['lamb'], 'other': ['lame']}
         """
@@ -349,9 +351,25 @@ class Session(Generic[Answer]):
             question = Question(*self._plan(query, options), options, None, progress)
             return self._runner.start(question, self._registered, course)
 
+    @overload
+    def explain(
+        self, query: str, *, format: Literal["text"] = "text", **options: Unpack[QueryOptions]
+    ) -> Explanation: ...
+
+    @overload
+    def explain(
+        self, query: str, *, format: Literal["json"], **options: Unpack[QueryOptions]
+    ) -> str: ...
+
     @takes(query=kinds.SQL_TEXT)
     @deep_calls()
-    def explain(self, query: str, *, format: str = "text", **options: Unpack[QueryOptions]) -> str:  # noqa: A002
+    def explain(
+        self,
+        query: str,
+        *,
+        format: Literal["text", "json"] = "text",  # noqa: A002
+        **options: Unpack[QueryOptions],
+    ) -> str:
         """How a question would be answered: a summary to act on, then all of it.
 
         Args:
@@ -359,6 +377,9 @@ class Session(Generic[Answer]):
             format: "text", or "json" for the same as data with a version. The text has the data as
                 well, as its `data`, and shows itself in notebooks.
             **options: as for `sql`.
+
+        Returns:
+            The text, as an `Explanation`, which is a str with `data` and `to_json()`; for "json" a str.
 
         Raises:
             WindrowError: the question cannot be answered.
@@ -427,7 +448,7 @@ class Session(Generic[Answer]):
             )
         raise PlanError(
             "not-an-answer",
-            "the figures of an answer are those of what sql(..) returned, as it returned it",
+            "progress figures belong to the very object that sql(..) returned",
             hint="a DataFrame made from it has none: keep the answer, and ask for its progress",
         )
 
@@ -466,6 +487,13 @@ class Session(Generic[Answer]):
         """
         return self._runner.state_at(changelog, instant)
 
+    def __repr__(self) -> str:
+        return f"<Session {self._runner.place}: {self._registered}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what has been registered, with columns and event times."""
+        return f"<p>Session {self._runner.place}</p>{self._registered.as_html()}"
+
     def _plan(self, sql: str, options: Mapping[str, Any]) -> tuple[Query, PhysicalQuery]:
         # Imported here: `import windrow` and registering streams load neither parser nor planner.
         from windrow.calibration.stored import this_machine  # noqa: PLC0415
@@ -490,5 +518,5 @@ class Session(Generic[Answer]):
 def _check_name(name: str) -> None:
     if not name:
         raise BindError(
-            "bad-name", f"{name!r} is no name for a stream", hint="give a text such as 'sales'"
+            "bad-name", f"{name!r} is not a name for a stream", hint="give a text such as 'sales'"
         )

@@ -264,7 +264,7 @@ class SourceContract:
 
     def test_what_is_no_row_is_kept_aside_with_its_place(self, place: Any) -> None:
         if not hasattr(place, "put_poison"):
-            pytest.skip("this source keeps nothing aside: what is no row is an error")
+            pytest.skip("this source keeps nothing aside: what is not a row is an error")
         place.put(self.rows(0, 4))
         poison = place.put_poison()
         place.put(self.rows(4, 4))

@@ -155,7 +155,7 @@ def test_what_else_a_message_has_becomes_columns(broker):
         1,
     )
     (aside,) = source.take_aside()
-    assert (aside.partition, aside.offset, aside.why) == ("1", 2, "its key is no text in UTF-8")
+    assert (aside.partition, aside.offset, aside.why) == ("1", 2, "its key is not a text in UTF-8")
 
 
 @pytest.mark.parametrize(("way", "found"), [("aside", [1]), ("skip", [1]), ("null", [None, 1])])

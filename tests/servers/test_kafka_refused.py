@@ -60,7 +60,9 @@ def test_a_login_that_is_refused_is_told_at_once(broker):
 
 def test_what_the_broker_refuses_of_what_the_user_says_is_the_users_to_mend(broker):
     place = of(broker, broker.topic(), transaction_timeout="1 hour")
-    with pytest.raises(BindError, match=r"\[bad-kafka-option\].*lets no epoch be open for as long"):
+    with pytest.raises(
+        BindError, match=r"\[bad-kafka-option\].*does not allow a transaction_timeout"
+    ):
         place.sink().open("r10", Answer(N))
 
 

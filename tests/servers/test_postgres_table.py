@@ -342,7 +342,7 @@ def test_refresh_is_refused_where_rows_are_taken_back(postgres_server, table):
         w.run(taken_back, to=windrow.terminal())
     for query in REFRESHED.values():
         w.sql(query).to_arrow()
-    with pytest.raises(windrow.BindError, match="no length of time"):
+    with pytest.raises(windrow.BindError, match="not a length of time"):
         w.table("stores", windrow.postgres(url, table=table, refresh=5))
 
 

@@ -21,7 +21,7 @@ REFUSED = [
     ("k text, j bigint, v double precision, w int NOT NULL", "sink-column", "'w' .* must have"),
     ("k text, j bigint, v float8 GENERATED ALWAYS AS (1) STORED", "sink-column", "is generated"),
     ("k text, j bigint, v double precision", "sink-without-key", "no unique index"),
-    ("k text, j bigint, v float8, UNIQUE (j, k)", "sink-without-key", "takes NULL for different"),
+    ("k text, j bigint, v float8, UNIQUE (j, k)", "sink-without-key", "treats NULLs as different"),
     ("k text NOT NULL, j bigint, v float8, UNIQUE (k, j)", "sink-without-key",
      r'INDEX ON .*"answer" \("k", "j"\) NULLS NOT DISTINCT;  or make'),
 ]  # fmt: skip

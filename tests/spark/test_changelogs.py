@@ -92,7 +92,7 @@ def test_copies_and_nested_rows_are_counted(spark: Any) -> None:
     w = windrow.Session(spark)
     found = w.state_at(frame, noon).toArrow().to_pylist()
     assert found == [{"tags": ["p", None], "at": {"x": 1}, "notes": [("a", 1.0)]}] * 2
-    with pytest.raises(BindError, match="is no TIMESTAMP, which _event_time is"):
+    with pytest.raises(BindError, match="is not a TIMESTAMP, which _event_time is"):
         w.state_at(frame, noon.date())
 
 
@@ -124,5 +124,5 @@ def test_a_streaming_changelog_has_no_state(spark: Any, tmp_path: Path) -> None:
 
 
 def test_what_is_no_dataframe_is_refused(spark: Any) -> None:
-    with pytest.raises(BindError, match="takes DataFrames of Spark's, not Table"):
+    with pytest.raises(BindError, match="takes Spark DataFrames, not Table"):
         windrow.Session(spark).state_at(pa.table({"k": [1]}), 5)

@@ -218,8 +218,8 @@ def test_what_is_no_row_is_kept_aside_once_and_counted(spark: Any, tmp_path: Pat
     with pytest.raises(DataError) as failed:
         failing.wait()
     assert str(failed.value) == (
-        "DataError[aside-without-folder]: a has what cannot be read as a row, at 3 of partition 1,"
-        " and there is no folder to keep it in\n"
+        "DataError[aside-without-folder]: a has a record that could not be read as a row, at 3 of partition 1,"
+        " and no folder is set to keep it in\n"
         "  it is poison\n"
         "  hint: name one with the option dead_letters, a path or a URI that all workers reach"
     )

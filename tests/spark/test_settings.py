@@ -115,7 +115,7 @@ def test_what_is_no_dataframe_is_refused(spark: Any) -> None:
     with pytest.raises(BindError) as refused:
         windrow.Session(spark).stream("a", table([(1, "a", 1)]), time="ts")
     assert str(refused.value) == (
-        "BindError[not-a-dataframe]: a session on Spark takes DataFrames of Spark's, not Table\n"
+        "BindError[not-a-dataframe]: a session on Spark takes Spark DataFrames, not Table\n"
         "  hint: make one with spark.createDataFrame(..), or use windrow.Session() without Spark"
     )
 

@@ -101,7 +101,7 @@ def test_what_an_argument_of_the_right_kind_says_is_looked_at_by_whoever_uses_it
     error = refusal(lambda w: w.stream("a", TABLE, time="at", lateness=timedelta(seconds=1)))
     assert error.condition == "bad-lateness"
     assert refusal(lambda w: w.sql(JOIN, progress="loud")).sentence == (
-        "progress = 'loud' is no way to show progress"
+        "progress = 'loud' is not a way to show progress"
     )
 
 
@@ -115,7 +115,7 @@ def test_a_type_that_no_value_has_is_refused_with_those_that_it_may_have(type_):
     for arguments in ({"returns": type_}, {"arguments": [type_]}):
         error = refusal(lambda w, given=arguments: w.function("f", len, **given))
         assert str(error) == (
-            f"BindError[unsupported-type]: {type_!r} is no type that the function f can take or give\n"
+            f"BindError[unsupported-type]: {type_!r} is not a type that the function f can take or give\n"
             "  hint: one of boolean, tinyint, smallint, int, bigint, float, double, string, binary, "
             "date, timestamp, timestamp_ntz, interval day to second, decimal(p,s), array<..>, "
             "map<..,..>, struct<name:..>"
@@ -131,7 +131,7 @@ def no_clock() -> object:
     ("clock", "sentence"),
     [
         (no_clock, "the session's clock raised OSError: the battery is flat"),
-        (lambda: 5, "the session's clock gives 5, which is no instant"),
+        (lambda: 5, "the session's clock gives 5, which is not an instant"),
         (lambda _: 5, "the session's clock raised TypeError: "),
     ],
 )

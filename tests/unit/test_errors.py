@@ -22,7 +22,7 @@ SQL = "SELECT c.user\nFROM clicks c\n  JOIN orders o ON c.user = o.user"
 def unbounded() -> PlanError:
     return PlanError(
         "unbounded-state",
-        "the join of clicks and orders keeps state for ever",
+        "the join of clicks and orders keeps state forever",
         reason="neither side has a time bound",
         hint="add a range",
     )
@@ -32,7 +32,7 @@ def test_a_message_has_condition_sentence_place_reason_and_hint():
     start = SQL.index("JOIN")
     error = unbounded().at(Span(start, start + len("JOIN orders o"))).in_sql(SQL)
     assert str(error) == (
-        "PlanError[unbounded-state]: the join of clicks and orders keeps state for ever\n"
+        "PlanError[unbounded-state]: the join of clicks and orders keeps state forever\n"
         "  3 |   JOIN orders o ON c.user = o.user\n"
         "    |   ^^^^^^^^^^^^^\n"
         "  neither side has a time bound\n"
@@ -60,7 +60,7 @@ def test_an_error_survives_pickling_whole():
     error = pickle.loads(pickle.dumps(unbounded().at(Span(0, 6)).in_sql(SQL)))
     assert type(error) is PlanError
     assert str(error) == str(unbounded().at(Span(0, 6)).in_sql(SQL))
-    assert error.args == ("the join of clicks and orders keeps state for ever",)
+    assert error.args == ("the join of clicks and orders keeps state forever",)
 
 
 def test_errors_are_also_the_builtin_ones_that_callers_expect():

@@ -31,7 +31,9 @@ def drawn_streams() -> windrow.Session:
                     "id": np.arange(ROWS),
                     "x": random.integers(0, 30, ROWS),
                     "y": random.uniform(0, 9, ROWS),
-                    "name": [f"a name that is no word: {n}" for n in random.integers(0, 3, ROWS)],
+                    "name": [
+                        f"a name that is not a word: {n}" for n in random.integers(0, 3, ROWS)
+                    ],
                     "tags": [["a", "b"][: n % 3] for n in range(ROWS)],
                 }
             ).to_batches(max_chunksize=BATCH)
@@ -165,8 +167,7 @@ def test_pages_are_refused_where_nothing_goes_to_disk(drawn_streams, options, re
     with pytest.raises(PlanError) as caught:
         drawn_streams.sql(QUERY, algorithm="matwin-grid-pages", **options)
     assert str(caught.value) == (
-        "PlanError[pages-without-spilling]: the algorithm matwin-grid-pages has pages for what"
-        " memory does not hold, and nothing goes to disk\n"
+        "PlanError[pages-without-spilling]: the algorithm matwin-grid-pages has pages for what memory does not hold, but nothing goes to disk\n"
         f"  {reason}\n"
         "  hint: set memory, and on_memory to 'spill', or use algorithm matwin"
     )

@@ -74,7 +74,7 @@ def test_a_time_column_of_another_type_is_refused():
         (
             "ts",
             "soon",
-            "'soon' is no length of time\n"
+            "'soon' is not a length of time\n"
             "  hint: for instance '5 seconds', timedelta(seconds=5), or a whole number of ticks",
         ),
         ("at", -1, "the lateness -1 is negative\n  hint: a whole number of ticks of 0 or more"),
@@ -105,7 +105,7 @@ def test_a_lateness_without_a_time_column_is_refused():
 def test_a_stream_without_a_name_is_refused():
     message = refused(BindError, lambda: Session().stream("", TABLE))
     assert message == (
-        "BindError[bad-name]: '' is no name for a stream\n  hint: give a text such as 'sales'"
+        "BindError[bad-name]: '' is not a name for a stream\n  hint: give a text such as 'sales'"
     )
 
 
@@ -146,10 +146,9 @@ def test_a_bad_hint_shows_its_place_in_the_sql(two_streams, hint, condition):
 def test_what_happens_beyond_a_memory_that_nobody_set_is_refused(two_streams):
     message = refused(PlanError, lambda: two_streams.sql(JOIN, on_memory="spill"))
     assert message == (
-        "PlanError[on-memory-without-memory]: on_memory is 'spill', but nothing says how much "
-        "memory there is\n"
-        "  a query without memory may hold as much as its windows need\n"
-        "  hint: say both, for instance memory = '512 MB'"
+        "PlanError[on-memory-without-memory]: on_memory is 'spill', but memory is not set\n"
+        "  without memory a query may hold as much as its windows need\n"
+        "  hint: set both, for instance memory = '512 MB'"
     )
 
 
@@ -157,11 +156,10 @@ def test_what_happens_beyond_a_memory_that_nobody_set_is_refused_as_a_hint_too(t
     query = JOIN.replace("SELECT", "SELECT /*+ on_memory(fail) */")
     message = refused(PlanError, lambda: two_streams.explain(query))
     assert message == (
-        "PlanError[on-memory-without-memory]: on_memory is 'fail', but nothing says how much "
-        "memory there is\n"
+        "PlanError[on-memory-without-memory]: on_memory is 'fail', but memory is not set\n"
         "  1 | SELECT /*+ on_memory(fail) */ a.item FROM a, b WHERE a.item = b.item WINDOW = 5\n"
         "    |            ^^^^^^^^^^^^^^^\n"
-        "  a query without memory may hold as much as its windows need\n"
+        "  without memory a query may hold as much as its windows need\n"
         "  hint: write both: /*+ memory(512 MB), on_memory(fail) */"
     )
 
@@ -209,6 +207,17 @@ def test_a_stream_that_is_registered_again_takes_the_place_of_the_old_one(two_st
 def test_reports_of_spark_are_asked_for_on_spark_alone(two_streams):
     message = refused(UnsupportedError, lambda: two_streams.progress_reader(JOIN))
     assert message == (
-        "UnsupportedError[no-spark-progress]: a query in process has no reports of Spark's\n"
+        "UnsupportedError[no-spark-progress]: a query in process has no Spark reports\n"
         "  hint: look at the progress of its result: session.sql(..).progress"
     )
+
+
+def test_a_session_shows_what_is_registered(two_streams):
+    assert repr(Session()) == "<Session in process: nothing registered>"
+    two_streams.table("f", TABLE.select(["item"]))
+    two_streams.function("twice", lambda x: x, arguments=["bigint"], returns="bigint")
+    assert repr(two_streams) == "<Session in process: streams a, b; tables f; functions twice>"
+    shown = two_streams._repr_html_()
+    assert "<td>a</td><td>stream</td>" in shown
+    assert "price: double" in shown
+    assert "twice" in shown

@@ -16,6 +16,7 @@ from windrow.session import ProgressStyle
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "script_of_a_user.py"
 RESULT, FRAME = "windrow.run.local.result.Result", "pyspark.sql.dataframe.DataFrame"
+EXPLANATION = "windrow.physical.explain.explanation.Explanation"
 
 SCRIPT = f"""\
 from pyspark.sql import SparkSession
@@ -25,7 +26,10 @@ w = windrow.Session()
 reveal_type(w)  # windrow.session.Session[{RESULT}]
 reveal_type(w.sql("SELECT x FROM s", memory="1 MB", on_memory="spill"))  # {RESULT}
 reveal_type(w.sql("SELECT x FROM s", buckets=3, updates=True, progress="log"))  # {RESULT}
-reveal_type(w.explain("SELECT x FROM s", algorithm="bew", seed=7))  # str
+reveal_type(w.explain("SELECT x FROM s", algorithm="bew", seed=7))  # {EXPLANATION}
+reveal_type(w.explain("SELECT x FROM s", format="text").to_json())  # str
+reveal_type(w.explain("SELECT x FROM s").data["version"])  # Any
+reveal_type(w.explain("SELECT x FROM s", format="json"))  # str
 w.progress(w.sql("SELECT x FROM s"))
 
 def on_spark(spark: SparkSession) -> None:
@@ -41,7 +45,9 @@ w.sql("SELECT x FROM s", on_lat="keep")  # Unexpected keyword argument "on_lat"
 w.sql("SELECT x FROM s", on_late="drop")  # Argument "on_late" .* "Literal['count', 'keep', 'fail']"
 w.sql("SELECT x FROM s", buckets="many")  # Argument "buckets" .* expected "int | None"
 w.sql("SELECT x FROM s", updates="yes")  # Argument "updates" .* expected "bool"
-w.explain("SELECT x FROM s", strategy="one")  # Unexpected keyword argument "strategy"
+w.explain("SELECT x FROM s", strategy="one")  # No overload variant of "explain"
+w.explain("SELECT x FROM s", format="jsn")  # No overload variant of "explain"
+w.explain("SELECT x FROM s", format="json").data  # "str" has no attribute "data"
 w.sql("SELECT x FROM s", progress="loud")  # Argument "progress"
 w.sql(3)  # Argument 1 to "sql"
 windrow.Session(3)  # No overload variant of "Session"

@@ -1,1 +1,1 @@
-"""The command line: windrow run, explain, demo."""
+"""The command line: windrow run, explain, cost, demo."""

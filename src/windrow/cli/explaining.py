@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
@@ -13,6 +15,7 @@ from windrow.cli.errors import JobError
 from windrow.cli.files import schema_of
 from windrow.cli.job import JobStream, JobTable, register_functions
 from windrow.cli.job_file import load_job, schema_of_text
+from windrow.errors import BindError
 from windrow.operators.columns.arrow_types import arrow_schema
 
 _STREAM = re.compile(
@@ -21,15 +24,21 @@ _STREAM = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_EXAMPLE = "for instance  --stream 'sales(item STRING, ts TIMESTAMP) time=ts'"
 
-def explain_all(asked: Sequence[str], declared: Sequence[str], form: str = "text") -> Iterator[str]:
+
+def explain_all(
+    asked: Sequence[str], declared: Sequence[str], form: Literal["text", "json"] = "text"
+) -> Iterator[str]:
     """EXPLAIN of each job file and each SQL text, in order, as "text" or "json"."""
     session = windrow.Session()
     for text in declared:
         _register(session, _declared(text))
     for text in asked:
         if not _is_job_file(text):
-            yield session.explain(text, format=form)
+            with _hints_of_the_shell():
+                found = session.explain(text, format=form)
+            yield found
             continue
         job = load_job(Path(text))
         for source in job.streams:
@@ -38,6 +47,17 @@ def explain_all(asked: Sequence[str], declared: Sequence[str], form: str = "text
             session.table(table.name, _empty(table))
         register_functions(session, job)
         yield session.explain(job.query, format=form, **job.options)
+
+
+@contextmanager
+def _hints_of_the_shell() -> Iterator[None]:
+    """Where no stream is known, says how the command line is told of one."""
+    try:
+        yield
+    except BindError as error:
+        if error.condition == "unknown-stream" and "session.stream(" in error.hint:
+            error.hint = f"describe it first, {_EXAMPLE}, or name a job file before the SQL"
+        raise
 
 
 def _is_job_file(text: str) -> bool:
@@ -51,7 +71,7 @@ def _declared(text: str) -> JobStream:
         raise JobError(
             "bad-stream",
             f"{text!r} does not describe a stream",
-            hint="for instance  --stream 'sales(item STRING, ts TIMESTAMP) time=ts'",
+            hint=_EXAMPLE,
         )
     lateness = match["lateness"] or "0"
     return JobStream(

@@ -251,7 +251,7 @@ def _check_compression(source: JobStream | JobTable, file: str) -> None:
             if source.format == "parquet"
             else "text files are read as they are, and with names that end in "
             + " and ".join(COMPRESSED),
-            hint="write it anew, or name the other files by a pattern",
+            hint="rewrite it, or name the other files by a pattern",
         )
 
 

@@ -223,7 +223,7 @@ def _load(function: Function, folder: str) -> tuple[ModuleType, Any]:
             "function-module",
             f"the module {name!r} of the function {function.name} cannot be loaded",
             reason=f"{type(error).__name__}: {error}",
-            hint=f"mend what fails in  python -c 'import {name}'  in the folder of the job file",
+            hint=f"fix what fails in  python -c 'import {name}'  in the folder of the job file",
         ) from error
 
 

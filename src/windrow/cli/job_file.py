@@ -120,7 +120,7 @@ def load_job(file: Path) -> Job:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise JobError(
             "not-toml",
-            f"{file.name} is no TOML",
+            f"{file.name} is not TOML",
             reason=str(error),
             hint='texts stand in quotes, a query over several lines in """ three of them """',
         ) from error
@@ -249,7 +249,7 @@ def _check_apart(
                 written = "the answer" if title == "the sink" else "what is late"
                 raise JobError(
                     "sink-over-source",
-                    f"{title} {path!r} and {source.title}, which reads {source.path!r}, are not apart",
+                    f"{title} {path!r} and {source.title}, which reads {source.path!r}, overlap",
                     reason=f"{written} would replace rows that are read, or be read as some of them",
                     hint=f"give {title} a folder of its own, outside of what is read, behind links too",
                 )
@@ -258,8 +258,9 @@ def _check_apart(
         if first.is_relative_to(second) or second.is_relative_to(first):
             raise JobError(
                 "sink-over-source",
-                f"dead_letters {outputs[1][1]!r} and the sink {outputs[0][1]!r} are not apart",
-                reason="who reads the answer would read late rows as some of it, or lose them with it",
+                f"dead_letters {outputs[1][1]!r} and the sink {outputs[0][1]!r} overlap",
+                reason="readers of the answer would take late rows for part of it, or lose them"
+                " with it",
                 hint="give dead_letters a folder of its own",
             )
 

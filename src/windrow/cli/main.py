@@ -129,13 +129,17 @@ def _version(
 @app.command()
 def run(
     job: Annotated[Path, typer.Argument(help="The job file (TOML).", metavar="JOB")],
-    mode: Annotated[Mode | None, typer.Option(help="Over the job file's own.")] = None,
-    on: Annotated[Runner | None, typer.Option(help="Over the job file's own.")] = None,
+    mode: Annotated[Mode | None, typer.Option(help="Overrides the job file's.")] = None,
+    on: Annotated[Runner | None, typer.Option(help="Overrides the job file's.")] = None,
     progress: Annotated[
         Shown, typer.Option(help="auto: live on a terminal, JSON lines elsewhere; on stderr.")
     ] = Shown.auto,
     until_done: Annotated[
-        bool, typer.Option("--until-done", help="End with what is there; else follow what comes.")
+        bool,
+        typer.Option(
+            "--until-done",
+            help="Stop at the end of the data that is there; without it, follow what comes.",
+        ),
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -189,8 +193,9 @@ def explain(
         from windrow.cli.explaining import explain_all
 
         stdout = Terminal()
-        for text in explain_all(asked, stream or [], format.value):
-            if format is ExplainFormat.json:
+        is_json = format is ExplainFormat.json
+        for text in explain_all(asked, stream or [], "json" if is_json else "text"):
+            if is_json:
                 typer.echo(json.dumps(json.loads(text), indent=1))
             else:
                 stdout.say(text)

@@ -207,7 +207,7 @@ def _ddl(source: JobStream | JobTable, *, is_streaming: bool) -> str:
         raise JobError(
             "schema-needed",
             f"stream {source.name} reads {source.format} as a stream and has no schema",
-            reason="files that are still to come cannot be looked at for their types",
+            reason="the types of files that are still to come cannot be inferred",
             hint='add  schema = "item STRING, price DOUBLE, ts TIMESTAMP"  with your columns',
         )
     if source.schema is None or not is_streaming:

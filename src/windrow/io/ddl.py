@@ -60,7 +60,7 @@ def _split(text: str) -> Iterator[str]:
 def _bad_schema(text: str, part: str, problem: str) -> BindError:
     return BindError(
         "bad-schema",
-        f"{part!r} in the schema {text!r} is no column",
+        f"{part!r} in the schema {text!r} is not a column",
         reason=problem,
         hint='columns are written "name TYPE, name TYPE", as in Spark',
     )

@@ -113,9 +113,9 @@ class DeltaSink(Sink):
             if missing or not self._keys:
                 raise BindError(
                     "no-merge-keys",
-                    f"nothing tells the rows apart that are merged into {about.path!r}"
+                    f"no key tells apart the rows that are merged into {about.path!r}"
                     if not missing
-                    else f"the key {missing[0]!r} is no column of the answer",
+                    else f"the key {missing[0]!r} is not a column of the answer",
                     reason=f"its columns: {', '.join(answer.columns.names)}",
                     hint='name columns of which no two rows have the same: keys=["store"]',
                 )
@@ -315,7 +315,7 @@ def net_changes(rows: pa.Table, keys: Sequence[str], *, is_changelog: bool) -> p
         raise DataError(
             "keys-not-unique",
             f"two rows of the answer have the same {', '.join(keys)}",
-            reason="of the two a table that is kept current by these keys would have one",
+            reason="a table kept current by these keys would hold only one of the two",
             hint="name more keys, or append the changes",
         )
     taken = rows.select(own).take(net["number"])

@@ -199,11 +199,11 @@ def on_table(path: str, *, is_opened: bool = False) -> Iterator[None]:
                 "delta-unavailable",
                 f"the table {path!r} cannot be reached, or has changed meanwhile",
                 reason=reason.partition("\n")[0],
-                hint="see to the table and to where it is stored",
+                hint="check the table and where it is stored",
             ) from error
         raise ResourceError(
             "delta-refused",
-            f"the table {path!r} does not take the rows of the answer",
+            f"the table {path!r} refused the rows of the answer",
             reason=reason,
-            hint="see to the table, or give this answer one of its own",
+            hint="check the table, or give this answer one of its own",
         ) from error

@@ -53,27 +53,27 @@ def check_partitions(names: Sequence[str], columns: pa.Schema, *, has_more: bool
         if name not in columns.names:
             raise BindError(
                 "unknown-partition",
-                f"parts are to be in folders by {name!r}, which the answer does not have",
+                f"partition_by names {name!r}, which the answer does not have",
                 hint=f"its columns: {', '.join(columns.names)}",
             )
         if name in names[:number]:
             raise BindError(
                 "bad-partition",
-                f"parts are to be in folders by {name!r} twice",
+                f"partition_by names {name!r} twice",
                 hint="name each column once in partition_by",
             )
         arrow = columns.field(name).type
         if not any(is_text(arrow) for is_text in _TEXTS):
             raise BindError(
                 "bad-partition",
-                f"parts are to be in folders by {name!r}, which is {arrow}",
-                reason="the name of a folder says a value as a text",
+                f"partition_by names {name!r}, which is {arrow}",
+                reason="folder names hold values as text",
                 hint="cast it to STRING, or take it out of partition_by",
             )
     if len(names) == len(columns) and not has_more:
         raise BindError(
             "bad-partition",
-            "parts are to be in folders by all columns of the answer",
+            "partition_by names all columns of the answer",
             reason="a part has to hold at least one column",
             hint="name fewer columns in partition_by",
         )
@@ -140,7 +140,7 @@ def _too_long(column: str, value: str | None, why: str) -> DataError:
     return DataError(
         "long-partition",
         f"the value {shown} of the column {column!r} is too long for the name of a folder",
-        reason=f"it has {len(text):,} characters; {why}, in which letters beyond ASCII take three"
-        " for each of their bytes",
+        reason=f"it has {len(text):,} characters; {why}, in which each byte of a non-ASCII letter"
+        " takes three",
         hint="take the column out of partition_by, or cut it: substring(column, 1, 50)",
     )

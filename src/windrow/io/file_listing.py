@@ -211,5 +211,5 @@ def _check_compression(format_: str, path: str) -> None:
             reason="a Parquet file is compressed within, if at all"
             if format_ == "parquet"
             else f"text files are read as they are, and with names that end in {', '.join(READABLE)}",
-            hint="write it anew, or name the other files by a pattern",
+            hint="rewrite it, or name the other files by a pattern",
         )

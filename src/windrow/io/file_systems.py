@@ -152,5 +152,5 @@ def _unavailable(path: str, what: str, error: OSError) -> Unavailable:
         "files-unavailable",
         f"{path!r} cannot {what} now",
         reason=error.strerror or str(error).partition("\n")[0],
-        hint="make room on the disk, or see to the file system",
+        hint="make room on the disk, or check the file system",
     )

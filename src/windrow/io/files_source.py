@@ -291,7 +291,7 @@ def _out_of_order(file: DataFile, newest: str) -> DataError:
 def _gone(path: str) -> DataError:
     return DataError(
         "file-gone",
-        f"{path!r} is gone, and is not read to its end",
+        f"{path!r} is gone, and was not read to its end",
         reason="what was read and is not in a checkpoint yet may have to be read again",
         hint="put it back; remove files some time after they were read",
     )

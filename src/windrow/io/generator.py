@@ -143,7 +143,7 @@ class GeneratedRows(Source):
             if name not in self._distinct:
                 raise BindError(
                     "unknown-column-of-distinct",
-                    f"distinct of generate(..) names {name!r}, which is no column",
+                    f"distinct of generate(..) names {name!r}, which is not a column",
                     reason=f"the columns are {', '.join(self._distinct)}",
                     hint="name columns of the schema",
                 )
@@ -151,7 +151,7 @@ class GeneratedRows(Source):
         if not 0 < about.rate < math.inf:
             raise BindError(
                 "bad-rate",
-                f"{about.rate!r} rows per second is no rate",
+                f"{about.rate!r} rows per second is not a rate",
                 hint="give a positive number",
             )
         self._arrow = arrow_schema(self._schema)
@@ -242,7 +242,7 @@ def _ticks_of(begin: str) -> int:
     except ValueError as error:
         raise BindError(
             "bad-begin",
-            f"begin of generate(..) is {begin!r}, which is no instant",
+            f"begin of generate(..) is {begin!r}, which is not an instant",
             hint="write it as in begin='2026-01-01T00:00:00Z'",
         ) from error
     begun = begun if begun.tzinfo else begun.replace(tzinfo=UTC)

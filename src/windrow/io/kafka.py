@@ -98,8 +98,9 @@ class Kafka(Connector):
         if not is_length:
             raise BindError(
                 "bad-kafka-option",
-                f"transaction_timeout={self.transaction_timeout!r} of kafka is no time for an epoch",
-                hint="from '1 second' to what the broker's transaction.max.timeout.ms says: '15 minutes'",
+                f"transaction_timeout={self.transaction_timeout!r} of kafka is not a time for an epoch",
+                hint="from '1 second' to what the broker's transaction.max.timeout.ms says: '15"
+                " minutes'",
             )
         return KafkaSink(self)
 
@@ -108,13 +109,13 @@ class Kafka(Connector):
         if not _TOPIC.fullmatch(self.topic) or self.topic in {".", ".."}:
             raise BindError(
                 "bad-kafka-option",
-                f"{self.topic!r} is no name of a topic",
+                f"{self.topic!r} is not a name of a topic",
                 hint="a name has letters, digits, dots, _ and -, 249 of them at most",
             )
         if not self.servers.strip():
             raise BindError(
                 "bad-kafka-option",
-                f"servers of kafka says nothing about where the brokers of {self.topic!r} are",
+                f"servers of kafka does not say where the brokers of {self.topic!r} are",
                 hint="servers='host:9092'",
             )
         if not isinstance(self.settings, Mapping):
@@ -143,7 +144,7 @@ def _names(option: str, given: object) -> tuple[str, ...]:
     if listed is None or not all(isinstance(own, str) for own in listed):
         raise BindError(
             "bad-kafka-option",
-            f"{option}={given!r} of kafka are no names of columns",
+            f"{option}={given!r} of kafka are not column names",
             hint=f"{option}=['..', '..']",
         )
     return listed

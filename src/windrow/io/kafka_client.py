@@ -153,7 +153,7 @@ def in_our_words(error: Any, servers: str, topic: str) -> WindrowError:
             "unknown-topic",
             f"Kafka at {servers} has no topic {topic!r}",
             reason=error.str(),
-            hint="make the topic first: Windrow makes none",
+            hint="create the topic first: Windrow creates none",
         )
     if code in {known.TOPIC_EXCEPTION, known.INVALID_TRANSACTION_TIMEOUT}:
         is_topic = code == known.TOPIC_EXCEPTION
@@ -161,18 +161,19 @@ def in_our_words(error: Any, servers: str, topic: str) -> WindrowError:
             "bad-kafka-option",
             f"Kafka at {servers} takes no topic of the name {topic!r}"
             if is_topic
-            else f"Kafka at {servers} lets no epoch be open for as long as transaction_timeout says",
+            else f"Kafka at {servers} does not allow a transaction_timeout this long",
             reason=error.str(),
             hint="see topic="
             if is_topic
-            else "its transaction.max.timeout.ms is the most: 15 minutes",
+            else "its limit is transaction.max.timeout.ms: 15 minutes",
         )
     if code in {known._AUTHENTICATION, known.SASL_AUTHENTICATION_FAILED}:
         return ResourceError(
             "kafka-refused",
             f"Kafka at {servers} does not know this client: authentication failed",
             reason=error.str(),
-            hint="mend settings: 'security.protocol', 'sasl.mechanism', 'sasl.username', 'sasl.password'",
+            hint="correct settings: 'security.protocol', 'sasl.mechanism', 'sasl.username',"
+            " 'sasl.password'",
         )
     refused = {
         known.TOPIC_AUTHORIZATION_FAILED, known.GROUP_AUTHORIZATION_FAILED,
@@ -182,7 +183,7 @@ def in_our_words(error: Any, servers: str, topic: str) -> WindrowError:
     if code in refused:
         return ResourceError(
             "kafka-refused",
-            f"Kafka at {servers} does not let this client use {topic!r}",
+            f"Kafka at {servers} does not allow this client to use {topic!r}",
             reason=error.str(),
             hint="give what it asks for: settings={'sasl.username': .., ..}",
         )
@@ -209,5 +210,5 @@ def away(servers: str, why: str) -> Unavailable:
         "kafka-away",
         f"Kafka at {servers} does not answer",
         reason=why,
-        hint="start the broker, or mend servers=",
+        hint="start the broker, or correct servers=",
     )

@@ -52,7 +52,7 @@ class AnswerMessages:
         if self._way == "upsert" and not told:
             raise BindError(
                 "no-keys",
-                f"nothing says which messages of {topic!r} take the place of each other",
+                f"no keys say which messages of {topic!r} replace each other",
                 reason="a changelog is written as upserts, which go by their key",
                 hint="GROUP BY columns that the answer has; or changes='rows' or 'debezium'",
             )
@@ -60,8 +60,7 @@ class AnswerMessages:
             raise BindError(
                 "keys-not-unique",
                 f"rows of the answer may agree in {', '.join(told)}, the keys of {topic!r}",
-                reason="a message would take the place of another row's, or say that it is gone, and"
-                " nobody would see that",
+                reason="a message would replace another row's, or delete it, unnoticed",
                 hint=_instead(answer.keys),
             )
         self._keys = told
@@ -104,7 +103,7 @@ class AnswerMessages:
             raise DataError(
                 "keys-not-unique",
                 f"rows of the answer agree in {', '.join(self._keys)}, the keys of {self._topic!r}",
-                reason="one of them would take the place of the other",
+                reason="one of them would replace the other",
                 hint="name columns as keys in which no two rows of the answer agree",
             )
         return there, gone

@@ -146,7 +146,7 @@ class MessageRows:
         if "_key" in self._about.with_columns:
             keys = list(map(confluent_kafka().Message.key, messages))
             bad = [n for n, key in enumerate(keys) if key is not None and not _is_text(key)]
-            found = _without(found, bad, "its key is no text in UTF-8")
+            found = _without(found, bad, "its key is not a text in UTF-8")
         if "_timestamp" in self._about.with_columns:
             bad = [n for n, own in enumerate(messages) if own.timestamp()[1] not in TIMES_MS]
             found = _without(found, bad, "its timestamp is not in the years 1 to 9999")
@@ -260,7 +260,7 @@ def _decoder(about: Kafka) -> Decoder:
             raise BindError(
                 "unsupported-type",
                 f"the column {column.name!r} of the type {column.type} is not read from JSON",
-                reason="JSON has no way to write intervals that all agree on",
+                reason="JSON has no standard way to write intervals",
                 hint="give it as BIGINT or STRING, and make an interval of it in the query",
             )
     if about.format == "debezium":

@@ -243,10 +243,12 @@ class KafkaSink(Sink):
             self._disconnect()
             raise ResourceError(
                 "epoch-lost",
-                f"Kafka at {about.servers} has lost epoch {self._committed} of {about.topic!r}, which it"
+                f"Kafka at {about.servers} has lost epoch {self._committed} of {about.topic!r},"
+                " which it"
                 " had taken",
                 reason=f"it has the epochs of this run up to {has}; to go on would leave rows out",
-                hint="look at the broker's log, and whether the topic or the group was deleted; begin anew"
+                hint="look at the broker's log, and whether the topic or the group was deleted;"
+                " begin anew"
                 " with an empty checkpoint and topic, or put both back to an earlier time",
             )
         self._committed = has
@@ -338,7 +340,7 @@ class KafkaSink(Sink):
                     "run-taken-over",
                     f"another process writes to {about.topic!r} for the run of this checkpoint",
                     reason=error.str(),
-                    hint="let one of them run: a copy of a checkpoint's folder is no run of its own",
+                    hint="let one of them run: a copy of a checkpoint's folder is not a run of its own",
                 )
             return Unavailable(
                 "kafka-away",

@@ -446,7 +446,7 @@ def _millis(instant: str) -> int:
     except ValueError as error:
         raise BindError(
             "bad-start",
-            f"start={instant!r} is no place in a topic",
+            f"start={instant!r} is not a place in a topic",
             hint="start='earliest', 'latest', or an instant: '2026-01-31T12:00:00Z'",
         ) from error
     since = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()

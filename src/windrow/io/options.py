@@ -80,7 +80,7 @@ def listed_names(connector: str, option: str, given: Any) -> tuple[str, ...]:
     raise BindError(
         "not-a-list",
         f"{option} of {connector} is {given!r}",
-        reason="it takes a list of names of columns",
+        reason="it takes a list of column names",
         hint=f"{option}=[{given!r}]" if isinstance(given, str) else f"for instance  {option}=['k']",
     )
 

@@ -221,7 +221,7 @@ class Connector(ABC):
         """
         raise BindError(
             "no-source",
-            f"{self.name} is no source of a stream",
+            f"{self.name} is not a source of a stream",
             hint=f"streams come from {_known('source')}, or from a windrow.io.Source of yours",
         )
 

@@ -126,17 +126,17 @@ def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
     if options.on_memory is not None and options.memory is None:
         raise PlanError(
             "on-memory-without-memory",
-            f"on_memory is {options.on_memory!r}, but nothing says how much memory there is",
-            reason="a query without memory may hold as much as its windows need",
+            f"on_memory is {options.on_memory!r}, but memory is not set",
+            reason="without memory a query may hold as much as its windows need",
             hint=f"write both: /*+ memory(512 MB), on_memory({options.on_memory}) */"
             if "on_memory" in places
-            else "say both, for instance memory = '512 MB'",
+            else "set both, for instance memory = '512 MB'",
             span=places.get("on_memory"),
         )
     if options.algorithm in PAGED and not options.spills:
         raise PlanError(
             "pages-without-spilling",
-            f"the algorithm {options.algorithm} has pages for what memory does not hold, and"
+            f"the algorithm {options.algorithm} has pages for what memory does not hold, but"
             " nothing goes to disk",
             reason="memory is not bounded"
             if options.memory is None
@@ -148,9 +148,9 @@ def check_together(options: Options, places: Mapping[str, Span | None]) -> None:
     if options.on_service_rate is not None and options.service_rate is None:
         raise PlanError(
             "on-service-rate-without-service-rate",
-            f"on_service_rate is {options.on_service_rate!r}, but nothing says what the rate is",
+            f"on_service_rate is {options.on_service_rate!r}, but service_rate is not set",
             reason="without service_rate every tuple probes",
-            hint="say both, for instance service_rate = '1000 per second'",
+            hint="set both, for instance service_rate = '1000 per second'",
             span=places.get("on_service_rate"),
         )
     _check_shedding(options, places)
@@ -194,7 +194,7 @@ def _check_shedding(options: Options, places: Mapping[str, Span | None]) -> None
         if getattr(options, name) is not None and not does_shed:
             raise PlanError(
                 "nothing-is-shed",
-                f"{name} is set, but nothing is shed that it could be about",
+                f"{name} is set, but nothing is shed",
                 hint=f"set {by}, or leave it out",
                 span=places.get(name),
             )

@@ -2,18 +2,21 @@
 
 Costs are shares of one core where event time is that of clocks, and time of processor per unit of
 event time where it is not; then how many rows a core takes in a second, which holds for both.
-Estimates are shown with two figures: they are not worth more.
+Estimates are shown with two figures: they are not worth more. Figures too small or too large to act
+on are shown by a limit (`under 0.01% of a core`, `over 1,000 cores`), never with an exponent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from windrow.physical.explain.facts import Fact
 from windrow.physical.structures import NAMES
 from windrow.plan.catalog import USUAL_UNIT, ticks_per_unit
-from windrow.plan.statistics import ASSUMED, Figure
+from windrow.plan.statistics import ASSUMED, HINT, Figure
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode
@@ -90,9 +93,18 @@ PER_LINE = 4
 NO_WINDOW_JOIN = "the query joins no streams by windows"
 
 LEAST_SHARE = 1e-4
-"""The least share of a core that is told as one: smaller ones are told as time per second."""
+"""The least share of a core that the summary tells; plans are compared as times per second below it."""
+
+MOST_CORES = 1000.0
+"""More cores than these are not told apart."""
+
+LEAST_SHOWN, MOST_SHOWN = 1e-9, 1e12
+"""The least and the largest number that are shown by their figures."""
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+
+_SECONDS = {"second": 1, "day": 24 * 60 * 60}
+"""Of the units of event time that are those of clocks."""
 
 
 def total_cost(root: PhysicalNode, time_type: str) -> str:
@@ -108,11 +120,44 @@ def total_cost(root: PhysicalNode, time_type: str) -> str:
         return f"not estimated: {reasons[0]}"
     if missing:
         return f"not estimated: give {', '.join(dict.fromkeys(missing))}"
-    costs = [one.plans[0].seconds for one in estimates if one and one.plans]
-    kind = root.scans[0].time_type if time_type not in USUAL_UNIT else time_type
+    seconds = _seconds(joins)
+    kind = _kind(root, time_type)
     rows = sum(_arriving(join) for join in joins)
-    cost = " of ".join(_per_unit(sum(costs), kind))
-    return f"{cost} for the window joins{_capacity(rows, sum(costs), kind)}"
+    return f"{_load(seconds, kind)} for the window joins{_capacity(rows, seconds, kind)}"
+
+
+def cores_needed(root: PhysicalNode, time_type: str) -> float | None:
+    """How many cores the window joins of a query keep busy at the rates that the user has stated.
+
+    None where that is not known, or event time is not that of clocks.
+    """
+    joins = [node for node in root.walk() if node.is_priced]
+    figures = [figure for join in joins if join.estimate for _, figure in join.estimate.known]
+    kind = _kind(root, time_type)
+    if not any(figure.source == HINT for figure in figures) or USUAL_UNIT[kind] not in _SECONDS:
+        return None
+    return _seconds(joins) * _ticks(kind) / _SECONDS[USUAL_UNIT[kind]]
+
+
+def is_over_a_core(cores: float) -> bool:
+    """Whether so many cores, as they are shown, are more than one."""
+    return cores >= 1.05
+
+
+def show_cores(cores: float) -> str:
+    """So many cores, more than one, in a few words."""
+    return f"over {MOST_CORES:,.0f} cores" if cores > MOST_CORES else f"{show_count(cores)} cores"
+
+
+def _seconds(joins: Sequence[PhysicalNode]) -> float:
+    """Of processor per tick, for some joins."""
+    return sum(
+        join.estimate.plans[0].seconds for join in joins if join.estimate and join.estimate.plans
+    )
+
+
+def _kind(root: PhysicalNode, time_type: str) -> str:
+    return root.scans[0].time_type if time_type not in USUAL_UNIT else time_type
 
 
 def _arriving(join: PhysicalNode) -> float:
@@ -126,8 +171,17 @@ def _capacity(rows: float, seconds: float, time_type: str) -> str:
     """How many rows come, and how many one core could take."""
     if not rows or not seconds:
         return ""
-    arriving, most = show_rate(rows, time_type), show_count(rows / seconds)
-    return f", at {arriving}; one core takes about {most} rows per second"
+    most = rows / seconds
+    taken = f"about {show_count(most)} rows" if most >= 1 else "less than one row"
+    return f", at {show_rate(rows, time_type)}; one core takes {taken} per second"
+
+
+def _load(seconds: float, time_type: str) -> str:
+    """The cost in the summary: a share of a core, or cores, by the clock; else time per unit."""
+    own = seconds * _ticks(time_type)
+    if USUAL_UNIT[time_type] == "second" and own < LEAST_SHARE:
+        return f"under {100 * LEAST_SHARE:g}% of a core"
+    return _per_unit(seconds, time_type)
 
 
 def estimate_facts(node: PhysicalNode, time_type: str) -> list[Fact]:
@@ -141,7 +195,7 @@ def estimate_facts(node: PhysicalNode, time_type: str) -> list[Fact]:
     for start in range(0, len(pairs), PER_LINE):
         line = pairs[start : start + PER_LINE]
         rejected.append(
-            ", ".join(f"{plan.name}: {_per_unit(plan.seconds, time_type)[0]}" for plan in line)
+            ", ".join(f"{plan.name}: {_short(plan.seconds, time_type)}" for plan in line)
         )
     return [
         ("estimated", [*_numbers(estimate, time_type), f"costs: {estimate.weights}"]),
@@ -168,15 +222,20 @@ def _numbers(estimate: Estimate, time_type: str) -> list[str]:
 
 def _cost(plan: PlanCost, time_type: str) -> str:
     note = f"; {plan.note}" if plan.note else ""
-    return f"{' of '.join(_per_unit(plan.seconds, time_type))}{note}"
+    return f"{_per_unit(plan.seconds, time_type)}{note}"
 
 
-def _per_unit(seconds: float, time_type: str) -> tuple[str, str]:
-    """The figure, and what it is one of."""
-    own = seconds * _ticks(time_type)
-    if USUAL_UNIT[time_type] == "second" and own >= LEAST_SHARE:
-        return f"{show_count(100 * own)}%", "a core"
-    return _time(own), f"processor per {USUAL_UNIT[time_type]}"
+def _per_unit(seconds: float, time_type: str) -> str:
+    """The cost with what it is a share of."""
+    own, unit = seconds * _ticks(time_type), USUAL_UNIT[time_type]
+    if unit != "second" or own < LEAST_SHARE:
+        return f"{_time(own)} of processor time per {unit}"
+    return show_cores(own) if is_over_a_core(own) else f"{show_count(100 * own)}% of a core"
+
+
+def _short(seconds: float, time_type: str) -> str:
+    """The same without, where many stand in a line."""
+    return _per_unit(seconds, time_type).partition(" of ")[0]
 
 
 def _ticks(time_type: str) -> float:
@@ -187,10 +246,19 @@ def _ticks(time_type: str) -> float:
 
 def _time(seconds: float) -> str:
     size, unit = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
-    return f"{show_count(seconds / size)} {unit}"
+    return f"{show_count(seconds / size)} {unit}" if seconds >= size else f"under 1 {unit}"
 
 
 def show_count(number: float) -> str:
-    """A number with two figures, or whole where it has more before the point."""
+    """A number with two figures, or whole where it has more before the point.
+
+    Examples:
+        >>> show_count(123456), show_count(0.000034567), show_count(1e300)
+        ('120,000', '0.000035', 'over 1,000,000,000,000')
+    """
+    if number > MOST_SHOWN:
+        return f"over {MOST_SHOWN:,.0f}"
+    if 0 < number < LEAST_SHOWN:
+        return f"under {Decimal(LEAST_SHOWN):.9f}"
     rounded = float(f"{number:.2g}")
-    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
+    return f"{rounded:,.0f}" if rounded >= 10 else f"{Decimal(f'{rounded:g}'):f}"

@@ -55,8 +55,8 @@ class Options:
     algorithm: Annotated[
         str | None,
         Option(
-            'of window joins: `"bew"`, `"few"`, `"nlw"`, `"hw"`, `"asymmetric"`; with the way to look tuples up'
-            ' said, `"bew-hash"`, `"bew-nested-loop"`, and likewise those of `few`; or one that an installed'
+            'of window joins: `"bew"`, `"few"`, `"nlw"`, `"hw"`, `"asymmetric"`; with the look-up'
+            ' named, `"bew-hash"`, `"bew-nested-loop"`, and likewise those of `few`; or one that an installed'
             ' package adds: `windrow-papers` has `"bew-tuple-at-a-time"`, `"gca"`, `"lca"`, `"closure"`,'
             ' `"bew-graph"`, `"ripple"`, `"xjoin"` ([which to take](../algorithms.md)). Of bestmatch joins:'
             ' `"matwin"`, `"matwin-grid"`, `"matwin-plain"`, `"nested-loops"`, and where `on_memory` is'
@@ -83,7 +83,7 @@ class Options:
             "where windows are kept in structures: tuples in a bucket of a hash,"
             f" {LEAST_BUCKET} to {MOST:,}",
             unset=str(USUAL.bucket),
-            check=whole(LEAST_BUCKET, MOST, "is no number of tuples for a bucket"),
+            check=whole(LEAST_BUCKET, MOST, "is not a number of tuples for a bucket"),
             read=as_number,
         ),
     ] = None
@@ -92,7 +92,7 @@ class Options:
         Option(
             f"likewise: the most tuples in a node of a B+tree or T-tree, {LEAST_NODE} to {MOST:,}",
             unset=str(USUAL.node),
-            check=whole(LEAST_NODE, MOST, "is no number of tuples for a node"),
+            check=whole(LEAST_NODE, MOST, "is not a number of tuples for a node"),
             read=as_number,
         ),
     ] = None
@@ -113,7 +113,7 @@ class Options:
             unset='`"count"`',
             check=one_of(
                 get_args(OnLate),
-                "says nothing about late rows",
+                "is not a way to treat late rows",
                 "count (count and drop them), keep (write them aside) or fail (stop the query)",
             ),
         ),
@@ -121,7 +121,8 @@ class Options:
     dead_letters: Annotated[
         str | None,
         Option(
-            "on Spark and of a run with a sink, the folder for late rows that are kept, and for what is no row",
+            "on Spark and of a run with a sink, the folder for late rows that are kept, and for"
+            " records that could not be read",
             check=of_type(
                 str,
                 "names no folder",
@@ -145,13 +146,13 @@ class Options:
         Option(
             'what happens when it would hold more: `"fail"`, `"spill"` old tuples to disk (window joins'
             " run by `bew` then, others are refused; of bestmatch joins, in"
-            ' [pages](../algorithms.md#matwin-on-pages)), or `"shed"`, keep a random part of each window'
-            " and of arrivals that wait ([how](../how-to/shedding.md)); only together with `memory`",
+            ' [pages](../algorithms.md#matwin-on-pages)), or `"shed"`, keep a random sample of each window'
+            " and of waiting arrivals ([how](../how-to/shedding.md)); only together with `memory`",
             unset='`"fail"`',
             check=one_of(
                 get_args(OnMemory),
-                "says nothing about memory that is used up",
-                "fail (stop the query), spill (keep old tuples on disk) or shed (keep a random part)",
+                "is not a way to treat full memory",
+                "fail (stop the query), spill (keep old tuples on disk) or shed (keep a random sample)",
             ),
         ),
     ] = None
@@ -167,13 +168,13 @@ class Options:
     on_service_rate: Annotated[
         OnServiceRate | None,
         Option(
-            'what happens when more arrive: `"fail"`, or `"shed"`, probe with a random part of them; only'
+            'what happens when more arrive: `"fail"`, or `"shed"`, let a random sample of them probe; only'
             " together with `service_rate`",
             unset='`"fail"`',
             check=one_of(
                 get_args(OnServiceRate),
-                "says nothing about tuples beyond the rate",
-                "fail (stop the query) or shed (probe with a random part of them)",
+                "is not a way to treat tuples beyond the rate",
+                "fail (stop the query) or shed (let a random sample of them probe)",
             ),
         ),
     ] = None
@@ -183,7 +184,7 @@ class Options:
             'how memory and probes are divided among the streams: `"best"`, `"equal"`, `"rates"`,'
             ' `"windows"` or `"inverse"`',
             unset='`"best"`',
-            check=one_of(STRATEGIES, "is no way to divide memory or probes"),
+            check=one_of(STRATEGIES, "is not a way to divide memory or probes"),
         ),
     ] = None
     shed_least: Annotated[
@@ -212,7 +213,7 @@ class Options:
             check=whole(
                 -(1 << 63),
                 (1 << 63) - 1,
-                "is no seed",
+                "is not a seed",
                 "a whole number of 64 bits, for instance 7",
             ),
             read=as_signed_number,
@@ -226,7 +227,7 @@ class Options:
             check=whole(
                 1,
                 MOST_BUCKETS,
-                "is no number of parts",
+                "is not a number of parts",
                 f"a whole number from 1 to {MOST_BUCKETS}, for instance one per core",
             ),
             read=as_number,
@@ -241,7 +242,7 @@ class Options:
             unset='`"in step"`',
             check=one_of(
                 get_args(Polling),
-                "is no order in which streams are asked",
+                "is not an order in which streams are asked",
                 f"{IN_STEP} (the stream that is furthest behind first) or {ROUND_ROBIN} (each in"
                 " its turn)",
             ),
@@ -273,12 +274,14 @@ class Options:
     updates: Annotated[
         bool,
         Option(
-            "of a changelog: `True` shows a delete and an insert of one `GROUP BY` key at one instant as"
-            " `update_preimage` and `update_postimage` ([which rows](../concepts/changelogs.md#updates))",
+            "of a changelog: `True` shows a delete and an insert of one `GROUP BY` key at one"
+            " instant as"
+            " `update_preimage` and `update_postimage` ([which"
+            " rows](../concepts/changelogs.md#updates))",
             unset="`False`",
             check=of_type(
                 bool,
-                "says neither yes nor no",
+                "is neither true nor false",
                 "true (a delete and an insert of one key at one instant are an update) or false",
             ),
             read=as_flag,

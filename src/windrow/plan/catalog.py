@@ -136,7 +136,7 @@ def _rate(info: StreamInfo, given: str | float) -> float:
         raise _bad_rate(info, given, f"its time is {info.time_type}, which has no {unit}")
     rate = number / ticks
     if math.isnan(rate) or rate <= 0:
-        raise _bad_rate(info, given, "tuples come, so that it is more than 0")
+        raise _bad_rate(info, given, "a rate is more than 0")
     if not _LEAST_RATE <= rate <= _MOST_RATE:
         raise _bad_rate(
             info,
@@ -190,7 +190,7 @@ def _different(info: StreamInfo, column: str, number: float) -> tuple[str, Figur
     if not 1 <= number <= _MOST_DIFFERENT:
         raise BindError(
             "bad-distinct",
-            f"distinct = {_shown(number)} is no number of different values of {info.name}.{column}",
+            f"distinct = {_shown(number)} is not a number of different values of {info.name}.{column}",
             hint=f"from 1 to 2**64, for instance  distinct={{{column!r}: 10000}}",
         )
     return found.name, Figure(float(number), HINT)
@@ -280,7 +280,7 @@ def _read_ahead(info: StreamInfo, rows: int | None) -> int | None:
     raise BindError(
         "bad-read-ahead",
         f"the read-ahead of the stream {info.name} is {rows}",
-        reason="so many rows in a row beyond an instant say that nothing at or before it follows",
+        reason="after so many consecutive rows beyond an instant, none at or before it follows",
         hint="1 or more; with 1 the stream comes in the order of time",
     )
 
@@ -301,7 +301,7 @@ def _punctuation(info: StreamInfo, column: str | None) -> str | None:
             "bad-punctuation-type",
             f"the column {found.name!r}, which says which rows of {info.name} are punctuations, is"
             f" {found.type}",
-            reason="it must be a BOOLEAN: true in rows that are no data, but a promise",
+            reason="it must be a BOOLEAN: true in rows that are not data, but a promise",
             hint="compute such a column before you register the stream",
         )
     return found.name
@@ -342,7 +342,7 @@ def _with_arrival(name: str, schema: Schema, column: str) -> Schema:
         raise BindError(
             "duplicate-column",
             f"{name} has a column {column!r}, the name of the time of arrival",
-            hint="call it otherwise: time=windrow.ON_ARRIVAL.named('arrived_at')",
+            hint="give it another name: time=windrow.ON_ARRIVAL.named('arrived_at')",
         )
     return Schema((*schema.fields, Field(column, ARRIVAL_TYPE)))
 

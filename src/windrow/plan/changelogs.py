@@ -36,7 +36,7 @@ def check_changelog(schema: Schema) -> str:
             raise BindError(
                 "not-a-changelog",
                 f"the rows have no column {name}",
-                reason="it is a changelog that tells what is true at an instant",
+                reason="only a changelog tells what is true at an instant",
                 hint="give what an aggregate, or a query with EMIT CHANGES, answered; there are"
                 f" {nearest(name, types)}",
             )
@@ -50,7 +50,7 @@ def check_changelog(schema: Schema) -> str:
     if len(types) == 2:
         raise BindError(
             "not-a-changelog",
-            f"the rows have no columns beside {CHANGE_TYPE} and {EVENT_TIME}",
+            f"the rows have no columns besides {CHANGE_TYPE} and {EVENT_TIME}",
             hint="keep the columns of the answer",
         )
     return types[EVENT_TIME]

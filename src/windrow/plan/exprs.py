@@ -276,8 +276,8 @@ def deep_calls() -> Iterator[None]:
     except RecursionError:
         raise PlanError(
             "query-too-deep",
-            "the query goes deeper than there is room for",
-            reason="each parenthesis, function and subquery takes calls within calls",
+            "the query is nested too deeply",
+            reason="each parenthesis, function and subquery takes room on the stack",
             hint="compute the inner part in a stream or a query of its own",
         ) from None
     finally:

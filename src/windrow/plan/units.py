@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from fractions import Fraction
 
 from windrow.errors import BindError, PlanError
@@ -40,7 +41,7 @@ def parts_to_ticks(parts: list[tuple[str, str]], time_type: str, written: str) -
         if name not in MICROSECONDS:
             raise BindError(
                 "unknown-unit",
-                f"{unit!r} in {written} is no unit of time",
+                f"{unit!r} in {written} is not a unit of time",
                 hint=f"one of {', '.join(MICROSECONDS)}",
             )
         total += Fraction(number) * MICROSECONDS[name]
@@ -77,7 +78,7 @@ def to_ticks(value: str | int | timedelta, time_type: str) -> int:
     if isinstance(value, bool) or not isinstance(value, str | int | timedelta):
         raise BindError(
             "bad-duration",
-            f"{value!r} is no length of time",
+            f"{value!r} is not a length of time",
             hint="give a text such as '5 seconds', a timedelta, or a whole number of ticks",
         )
     if isinstance(value, int):
@@ -89,7 +90,7 @@ def to_ticks(value: str | int | timedelta, time_type: str) -> int:
     if not parts or _PART.sub("", value).strip():
         raise BindError(
             "bad-duration",
-            f"{value!r} is no length of time",
+            f"{value!r} is not a length of time",
             hint="for instance '5 seconds' or '1 hour 30 minutes'",
         )
     return parts_to_ticks(parts, time_type, repr(value))
@@ -112,6 +113,23 @@ def show_ticks(ticks: int, time_type: str) -> str:
     if micros:
         shown.append(f"{micros}us")
     return " ".join(shown)
+
+
+def show_in_one_unit(ticks: int, time_type: str) -> str:
+    """The same in one unit where it is less than a minute: `312.5ms`, where others say `312ms 500us`.
+
+    Examples:
+        >>> show_in_one_unit(312_500, "timestamp"), show_in_one_unit(75_000_000, "timestamp")
+        ('312.5ms', '1m 15s')
+    """
+    text = show_ticks(ticks, time_type)
+    if " " not in text or ticks < 0:
+        return text
+    micros = ticks * MICROSECONDS["day"] // TICKS_PER_DAY[time_type]
+    if micros >= MICROSECONDS["minute"]:
+        return text
+    short, unit = ("s", 1_000_000) if micros >= 1_000_000 else ("ms", 1_000)
+    return f"{Decimal(micros) / unit:f}{short}"
 
 
 _UNITS = {
@@ -169,7 +187,7 @@ def to_bytes(size: str | int) -> int:
     if count is None or count < 1:
         raise PlanError(
             "bad-option",
-            f"memory = {size!r} is no amount of memory",
+            f"memory = {size!r} is not an amount of memory",
             hint=_EXAMPLES,
         )
     if count > MOST_BYTES:
@@ -181,7 +199,7 @@ def to_bytes(size: str | int) -> int:
     if count.denominator != 1:
         raise PlanError(
             "bad-option",
-            f"memory = {size!r} is no whole number of bytes",
+            f"memory = {size!r} is not a whole number of bytes",
             hint=_EXAMPLES,
         )
     return int(count)

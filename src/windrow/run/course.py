@@ -61,7 +61,7 @@ def course_of(
         if not isinstance(length, str | timedelta):
             raise BindError(
                 "bad-length",
-                f"{name} is {length!r}, which is no length of time",
+                f"{name} is {length!r}, which is not a length of time",
                 hint=f"for instance {name}='10 seconds'",
             )
         seconds[name] = to_ticks(length, "timestamp") / 1_000_000

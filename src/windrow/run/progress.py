@@ -329,6 +329,6 @@ def renderer(
         return ProgressView()
     raise PlanError(
         "bad-option",
-        f"progress = {kind!r} is no way to show progress",
+        f"progress = {kind!r} is not a way to show progress",
         hint=f"one of {nearest(kind, KINDS)}",
     )

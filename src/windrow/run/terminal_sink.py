@@ -35,7 +35,7 @@ class Shown(Connector):
         if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
             raise BindError(
                 "bad-count",
-                f"rows is {self.rows!r}, which is no number of rows to show",
+                f"rows is {self.rows!r}, which is not a number of rows to show",
                 hint="for instance  windrow.terminal(rows=20)",
             )
         return TerminalSink(self.rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -32,6 +33,27 @@ class Registered:
     catalog: dict[str, StreamInfo] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
     functions: dict[str, UserFunction] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        kinds = {
+            "streams": [name for name, info in self.catalog.items() if not info.is_table],
+            "tables": [name for name, info in self.catalog.items() if info.is_table],
+            "functions": list(self.functions),
+        }
+        own = [f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names]
+        return "; ".join(own) or "nothing registered"
+
+    def as_html(self) -> str:
+        """A table of streams and tables, with columns and event times, and the functions below."""
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{'table' if info.is_table else 'stream'}</td>"
+            f"<td>{escape(', '.join(f'{one.name}: {one.type}' for one in info.schema.fields))}</td>"
+            f"<td>{escape(info.time or '')}</td></tr>"
+            for name, info in self.catalog.items()
+        )
+        head = "<tr><th>name</th><th>kind</th><th>columns</th><th>time</th></tr>"
+        functions = f"<p>functions: {escape(', '.join(self.functions))}</p>" * bool(self.functions)
+        return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>{functions}"
 
 
 @dataclass(frozen=True)
@@ -94,7 +116,13 @@ class Run(Protocol):
 
 
 class SessionRunner(ABC):
-    """One way to answer the questions of a session."""
+    """One way to answer the questions of a session.
+
+    Attributes:
+        place: where it does so, in words.
+    """
+
+    place: str
 
     @abstractmethod
     def source(self, name: str, data: Any, schema: pa.Schema | None) -> RegisteredData:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 class LocalRunner(SessionRunner):
     """The runner of a session without Spark; `clock` is the session's, None the system's."""
 
+    place = "in process"
+
     def __init__(self, clock: Callable[[], datetime] | None) -> None:
         self._clock = clock
 
@@ -135,7 +137,7 @@ class LocalRunner(SessionRunner):
         """Nothing reports but the result itself."""
         raise UnsupportedError(
             "no-spark-progress",
-            "a query in process has no reports of Spark's",
+            "a query in process has no Spark reports",
             hint="look at the progress of its result: session.sql(..).progress",
         )
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 class OnSpark(SessionRunner):
     """The runner of a session on Spark, classic or Connect."""
 
+    place = "on Spark"
+
     def __init__(self, spark: Spark) -> None:
         self._spark = spark
         self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()

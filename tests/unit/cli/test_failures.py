@@ -13,7 +13,7 @@ from windrow.errors import PlanError, Span
 from windrow.run.terminal import Terminal
 
 OURS = PlanError(
-    "unbounded-state", "the join keeps state for ever", reason="no window", hint="add one"
+    "unbounded-state", "the join keeps state forever", reason="no window", hint="add one"
 )
 
 

@@ -84,5 +84,5 @@ def test_a_module_that_fails_as_it_is_loaded_is_named(job, tmp_path):
     assert str(caught.value) == (
         "JobError[function-module]: the module 'own_failure' of the function far cannot be loaded\n"
         "  ZeroDivisionError: division by zero\n"
-        "  hint: mend what fails in  python -c 'import own_failure'  in the folder of the job file"
+        "  hint: fix what fails in  python -c 'import own_failure'  in the folder of the job file"
     )

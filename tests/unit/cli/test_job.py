@@ -136,7 +136,7 @@ def test_a_job_file_that_is_not_there(tmp_path):
 
 def test_a_job_file_that_is_no_toml(tmp_path):
     assert refusal(tmp_path, "query = SELECT") == (
-        "JobError[not-toml]: job.toml is no TOML\n"
+        "JobError[not-toml]: job.toml is not TOML\n"
         "  Invalid value (at line 1, column 9)\n"
         '  hint: texts stand in quotes, a query over several lines in """ three of them """'
     )
@@ -310,7 +310,7 @@ def test_a_sink_that_is_not_apart_from_what_is_read_is_refused(tmp_path, read, s
     text = dedent(SMALL).replace("sales.parquet", read) + f'[sink]\npath = "{sink}"\n'
     assert refusal(tmp_path, text) == (
         f"JobError[sink-over-source]: the sink {str(tmp_path / sink)!r} and stream sales, "
-        f"which reads {str(tmp_path / read)!r}, are not apart\n"
+        f"which reads {str(tmp_path / read)!r}, overlap\n"
         "  the answer would replace rows that are read, or be read as some of them\n"
         "  hint: give the sink a folder of its own, outside of what is read, behind links too"
     )

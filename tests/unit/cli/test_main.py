@@ -221,10 +221,9 @@ def test_what_happens_beyond_a_memory_that_the_job_does_not_set_is_refused(job):
     done = windrow("run", job)
     assert done.exit_code == 2
     assert done.stderr == (
-        "PlanError[on-memory-without-memory]: on_memory is 'spill', but nothing says how much "
-        "memory there is\n"
-        "  a query without memory may hold as much as its windows need\n"
-        "  hint: say both, for instance memory = '512 MB'\n"
+        "PlanError[on-memory-without-memory]: on_memory is 'spill', but memory is not set\n"
+        "  without memory a query may hold as much as its windows need\n"
+        "  hint: set both, for instance memory = '512 MB'\n"
     )
 
 
@@ -257,13 +256,25 @@ def test_explain_takes_sql_over_streams_without_data():
     assert "x: time ts (timestamp), lateness 2s" in done.stdout
 
 
+def test_explain_without_a_stream_says_how_the_shell_is_told_of_one():
+    done = windrow("explain", "SELECT x.k FROM x [RANGE 10]")
+    assert done.exit_code == 2
+    assert "there is no stream named 'x'" in done.stderr
+    assert "--stream 'sales(item STRING, ts TIMESTAMP) time=ts'" in " ".join(done.stderr.split())
+    assert "session.stream" not in done.stderr
+
+
 def test_explain_gives_json_for_machines():
     stream = "x(k BIGINT, ts TIMESTAMP) time=ts lateness=2 seconds"
     done = windrow("explain", "SELECT x.k FROM x", "--stream", stream, "--format", "json")
     assert done.exit_code == 0
     found = json.loads(done.stdout)
     assert found["version"] == 1
-    assert [node["node"] for node in found["physical"]] == ["ProjectRows", "ScanStream"]
+    assert [node["node"] for node in found["physical"]] == [
+        "Emit",
+        "ProjectRows",
+        "ScanStream",
+    ]
 
 
 def test_explain_takes_streams_whose_time_is_given_on_arrival():

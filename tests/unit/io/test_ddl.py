@@ -45,14 +45,14 @@ def test_any_name_comes_back(name):
     [
         ("item", "item", "a column is a name, then a type"),
         ("item STRING,", "", "a column is a name, then a type"),
-        ("item STRNG", "item STRNG", "'STRNG' is no column type that Windrow knows"),
+        ("item STRNG", "item STRNG", "'STRNG' is not a column type that Windrow knows"),
     ],
 )
 def test_what_is_no_column_is_named(text, part, reason):
     with pytest.raises(BindError) as caught:
         parse_ddl(text)
     assert str(caught.value) == (
-        f"BindError[bad-schema]: {part!r} in the schema {text!r} is no column\n"
+        f"BindError[bad-schema]: {part!r} in the schema {text!r} is not a column\n"
         f"  {reason}\n"
         '  hint: columns are written "name TYPE, name TYPE", as in Spark'
     )

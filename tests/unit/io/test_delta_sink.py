@@ -108,7 +108,7 @@ def test_an_answer_without_keys_is_not_merged(tmp_path):
     with pytest.raises(BindError) as caught:
         sink.open("r", Answer(COLUMNS))
     assert caught.value.condition == "no-merge-keys"
-    with pytest.raises(BindError, match="the key 'z' is no column"):
+    with pytest.raises(BindError, match="the key 'z' is not a column"):
         opened(tmp_path / "t", keys=["z"])
 
 

@@ -74,7 +74,7 @@ def test_a_file_that_is_gone_before_it_was_read_is_an_error(tmp_path):
     source = windrow.files(str(tmp_path), "json", DDL).source()
     first = next(iter(ranges(source, source.start(), 5)))
     file.unlink()
-    with pytest.raises(DataError, match="is gone, and is not read to its end") as caught:
+    with pytest.raises(DataError, match="is gone, and was not read to its end") as caught:
         taken(source, first)
     assert caught.value.condition == "file-gone"
 
@@ -395,7 +395,7 @@ def test_what_may_pass_is_unavailable_and_what_stays_is_not():
     assert str(caught.value) == (
         "Unavailable[files-unavailable]: 'x' cannot be written now\n"
         "  No space left on device\n"
-        "  hint: make room on the disk, or see to the file system"
+        "  hint: make room on the disk, or check the file system"
     )
     with pytest.raises(ResourceError) as refused, on_files("x", "be written"):
         raise PermissionError(13, "Permission denied")

@@ -47,10 +47,10 @@ def test_an_argument_of_another_kind_is_refused_by_name(argument, value):
 @pytest.mark.parametrize(
     ("about", "condition", "said"),
     [
-        ({"rate": float("nan")}, "bad-rate", "nan rows per second is no rate"),
-        ({"rate": float("inf")}, "bad-rate", "inf rows per second is no rate"),
+        ({"rate": float("nan")}, "bad-rate", "nan rows per second is not a rate"),
+        ({"rate": float("inf")}, "bad-rate", "inf rows per second is not a rate"),
         ({"begin": "yesterday"}, "bad-begin", "begin of generate(..) is 'yesterday'"),
-        ({"distinct": {"z": 3}}, "unknown-column-of-distinct", "names 'z', which is no column"),
+        ({"distinct": {"z": 3}}, "unknown-column-of-distinct", "names 'z', which is not a column"),
         ({"distinct": {"small": 129}}, "too-many-values", "type tinyint does not have 129"),
     ],
 )

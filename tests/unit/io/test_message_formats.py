@@ -159,7 +159,7 @@ def test_a_number_that_a_float_cannot_hold_is_kept_aside():
 
 
 def test_a_unit_that_is_none_is_refused():
-    with pytest.raises(BindError, match=r"\[bad-timestamps\]: timestamps='days' says nothing"):
+    with pytest.raises(BindError, match=r"\[bad-timestamps\]: timestamps='days' is not a way"):
         JsonValues(K_V, "days")
 
 
@@ -268,7 +268,7 @@ def test_envelopes_that_windrow_writes_are_envelopes_that_it_reads():
 
 
 def test_upserts_without_keys_are_refused():
-    with pytest.raises(BindError, match=r"\[no-keys\]: nothing says which messages of 't'"):
+    with pytest.raises(BindError, match=r"\[no-keys\]: no keys say which messages of 't'"):
         messages([], keys=())
 
 

@@ -57,7 +57,7 @@ def test_postgres_needs_psycopg(without):
     without("psycopg")
     place = windrow.postgres("postgresql://localhost/sales", table="stores")
     assert told(lambda: place.table_source().columns()) == (
-        "ResourceError[psycopg-missing]: psycopg is not installed, which speaks to PostgreSQL\n"
+        "ResourceError[psycopg-missing]: psycopg, which connects to PostgreSQL, is not installed\n"
         "  import of psycopg halted; None in sys.modules\n"
         "  hint: pip install 'windrow[postgres]'"
     )

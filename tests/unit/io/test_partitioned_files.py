@@ -28,12 +28,12 @@ COLUMNS = pa.schema(
 @pytest.mark.parametrize(
     ("names", "columns", "sentence"),
     [
-        (["k"], ["k"], "parts are to be in folders by all columns of the answer"),
-        (["name", "k"], ["k", "name"], "parts are to be in folders by all columns of the answer"),
-        (["k", "k"], ["k", "name"], "parts are to be in folders by 'k' twice"),
-        (["l"], ["k", "l"], "parts are to be in folders by 'l', which is list<item: int64>"),
-        (["b"], ["k", "b"], "parts are to be in folders by 'b', which is binary"),
-        (["d"], ["k", "d"], "parts are to be in folders by 'd', which is duration[us]"),
+        (["k"], ["k"], "partition_by names all columns of the answer"),
+        (["name", "k"], ["k", "name"], "partition_by names all columns of the answer"),
+        (["k", "k"], ["k", "name"], "partition_by names 'k' twice"),
+        (["l"], ["k", "l"], "partition_by names 'l', which is list<item: int64>"),
+        (["b"], ["k", "b"], "partition_by names 'b', which is binary"),
+        (["d"], ["k", "d"], "partition_by names 'd', which is duration[us]"),
     ],
 )
 def test_columns_that_folders_cannot_say_are_refused(tmp_path, names, columns, sentence):

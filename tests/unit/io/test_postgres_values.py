@@ -35,7 +35,7 @@ def storage_of(kind: pa.DataType) -> pa.DataType:
 
 @pytest.mark.parametrize("given", ["store", "", ["a", 1], {"a": 1}, 7, b"a"])
 def test_an_option_that_is_no_list_of_names_is_refused(given):
-    with pytest.raises(windrow.BindError, match="list of names") as caught:
+    with pytest.raises(windrow.BindError, match="list of column names") as caught:
         listed_names("postgres", "keys", given)
     assert caught.value.condition == "not-a-list"
     assert "keys=[" in caught.value.hint

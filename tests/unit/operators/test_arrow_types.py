@@ -71,7 +71,7 @@ def test_a_text_that_is_no_type_is_refused(written):
     with pytest.raises(BindError) as error:
         arrow_type(written)
     assert str(error.value) == (
-        f"BindError[unsupported-type]: {written!r} is no column type that Windrow knows\n"
+        f"BindError[unsupported-type]: {written!r} is not a column type that Windrow knows\n"
         "  hint: months, variants and user-defined types are not supported: cast the column"
     )
 

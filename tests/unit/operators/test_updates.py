@@ -131,7 +131,7 @@ def test_a_key_without_anything_that_changes_beside_it_is_never_updated() -> Non
     sql = "SELECT k FROM a [RANGE 9] GROUP BY k HAVING COUNT(*) > 0"
     assert changes(sql, updates=True) == changes(sql)
     text = one_stream().explain(sql, updates=True)
-    assert "no updates: nothing but all columns of a row tells it apart from others" in text
+    assert "no updates: only all columns together tell a row from others" in text
 
 
 def test_an_answer_that_takes_nothing_back_has_no_updates() -> None:
@@ -151,6 +151,6 @@ def test_a_value_that_is_neither_true_nor_false_is_refused(value: object) -> Non
     with pytest.raises(PlanError) as refused:
         one_stream().sql("SELECT COUNT(*) AS n FROM a [RANGE 9]", updates=value)
     assert str(refused.value) == (
-        f"PlanError[bad-option]: updates = {value!r} says neither yes nor no\n"
+        f"PlanError[bad-option]: updates = {value!r} is neither true nor false\n"
         "  hint: true (a delete and an insert of one key at one instant are an update) or false"
     )

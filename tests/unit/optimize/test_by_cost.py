@@ -132,7 +132,8 @@ def test_two_streams_have_one_order_that_no_name_mentions(order):
 
 def test_the_greatest_rate_has_a_cost():
     text = streaming(rate=1e21).explain(KEYED.replace("50", "INTERVAL '100000' DAYS"))
-    assert "rate(a) = 1e+21 per second" in text.replace("1,000,000,000,000,000,000,000", "1e+21")
+    assert "rate(a) = over 1,000,000,000,000 per second" in text
+    assert "over 1,000 cores" in text
     assert "inf" not in text
 
 
@@ -150,7 +151,7 @@ def test_a_rate_needs_a_time_that_knows_its_unit():
 def test_distinct_names_columns_and_counts_them():
     with pytest.raises(BindError, match="has no column 'z' whose values could be counted"):
         streaming(distinct={"z": 5})
-    with pytest.raises(BindError, match=r"is no number of different values of a\.k"):
+    with pytest.raises(BindError, match=r"is not a number of different values of a\.k"):
         streaming(distinct={"k": 0})
 
 
@@ -203,7 +204,7 @@ def test_a_narrow_band_over_wide_windows_is_answered_by_trees():
     text = drawn_streams().explain(BAND)
     assert "algorithm   Asymmetric, " in text
     assert "tree" in text.split("algorithm", 1)[1].split("\n")[0]
-    assert "why         of all plans that could run it costs least" in text
+    assert "why         the cheapest plan that could run" in text
 
 
 def test_a_band_that_nearly_all_pass_is_scanned():
@@ -246,7 +247,7 @@ def test_a_pipeline_takes_its_streams_in_the_order_asked_for():
 
 def test_structures_that_are_not_named_are_chosen_by_cost():
     text = drawn_streams().explain(BAND, algorithm="asymmetric")
-    assert "of all pairs of structures they cost least" in text
+    assert "the cheapest pair of structures" in text
     assert "tree" in text.split("algorithm", 1)[1].split("\n")[0]
 
 
@@ -335,7 +336,7 @@ def test_what_comes_out_of_a_bestmatch_join_is_not_estimated():
         " WHERE d.k = c.k WINDOW = 10"
     )
     text = drawn_streams().explain(query)
-    assert "cost        not estimated: how many rows d has, nothing tells beforehand" in text
+    assert "cost        not estimated: how many rows d has is not known beforehand" in text
 
 
 def test_matches_that_no_key_allows_leave_tuples_alone():

@@ -126,7 +126,7 @@ def test_an_unknown_hint_is_refused_with_the_nearest_names():
 def test_a_bad_number_of_buckets_is_refused(buckets):
     shown = buckets if buckets in {"0", "10001"} else repr(buckets)
     assert message(hints=[Hint("buckets", buckets)]) == (
-        f"PlanError[bad-option]: buckets = {shown} is no number of parts\n"
+        f"PlanError[bad-option]: buckets = {shown} is not a number of parts\n"
         "  hint: a whole number from 1 to 10000, for instance one per core"
     )
 
@@ -134,20 +134,20 @@ def test_a_bad_number_of_buckets_is_refused(buckets):
 @pytest.mark.parametrize("buckets", [0, True, "8", 2.0])
 def test_a_bad_number_of_buckets_by_keyword_is_refused(buckets):
     assert message(options=Options(buckets=buckets)).startswith(
-        f"PlanError[bad-option]: buckets = {buckets!r} is no number of parts\n"
+        f"PlanError[bad-option]: buckets = {buckets!r} is not a number of parts\n"
     )
 
 
 def test_a_bad_word_for_late_rows_is_refused():
     assert message(options=Options(on_late="ignore")) == (
-        "PlanError[bad-option]: on_late = 'ignore' says nothing about late rows\n"
+        "PlanError[bad-option]: on_late = 'ignore' is not a way to treat late rows\n"
         "  hint: count (count and drop them), keep (write them aside) or fail (stop the query)"
     )
 
 
 def test_a_bad_word_for_the_order_of_asking_is_refused():
     assert message(options=Options(polling="in turn")) == (
-        "PlanError[bad-option]: polling = 'in turn' is no order in which streams are asked\n"
+        "PlanError[bad-option]: polling = 'in turn' is not an order in which streams are asked\n"
         "  hint: in step (the stream that is furthest behind first) or round robin (each in its turn)"
     )
 
@@ -163,7 +163,7 @@ def test_a_bad_word_for_how_operators_learn_what_has_expired_is_refused():
 
 def test_an_unbounded_join_is_refused_naming_the_streams_and_the_bound_to_add():
     assert message(bounds=(Bound(0, 1, 0, HOUR), Bound(1, 2, 0, UNBOUNDED))) == (
-        "PlanError[unbounded-state]: the join of a, b and c keeps tuples of a for ever\n"
+        "PlanError[unbounded-state]: the join of a, b and c keeps tuples of a forever\n"
         "  no window says how long after a tuple of a one of c may come\n"
         "  hint: add WINDOW (a, c) = INTERVAL '1' HOUR, or the bound that you mean"
     )
@@ -190,7 +190,7 @@ def test_an_aggregate_over_rows_that_never_end_is_refused():
     with pytest.raises(PlanError) as caught:
         grouped(Filter(INPUTS["a"], (expr("a.x > 1"),)))
     assert str(caught.value) == (
-        "PlanError[unbounded-state]: the aggregate keeps its rows for ever\n"
+        "PlanError[unbounded-state]: the aggregate keeps its rows forever\n"
         "  no window says when a row leaves it\n"
         "  hint: give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]"
     )

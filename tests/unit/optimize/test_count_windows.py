@@ -91,7 +91,7 @@ def test_algorithms_that_know_time_alone_are_refused(algorithm):
     assert str(caught.value) == (
         "UnsupportedError[unsupported-algorithm-of-count-window]: the algorithm "
         f"{algorithm} does not run the join of a and b\n"
-        "  it knows windows of time, and these count tuples\n"
+        "  it handles windows of time, and these count tuples\n"
         "  hint: use algorithm bew"
     )
 
@@ -100,7 +100,7 @@ def test_a_stream_without_a_window_is_refused_however_the_plan_was_built():
     with pytest.raises(PlanError) as caught:
         counted(b=OwnWindow()).verify()
     assert str(caught.value) == (
-        "PlanError[unbounded-state]: the join of a and b keeps tuples of b for ever\n"
+        "PlanError[unbounded-state]: the join of a and b keeps tuples of b forever\n"
         "  no window says which tuples of b are there\n"
         "  hint: give it one, for instance b [ROWS 100]"
     )

@@ -145,6 +145,6 @@ def test_explain_says_of_a_node_without_state_that_it_has_none_however_it_is_sch
 
 def test_explain_claims_no_bound_where_rows_leave_with_input_alone(two_streams):
     hinted = ONE.replace("SELECT", "SELECT /*+ scheduling(ita) */")
-    said = "          state       no bound while an input brings no rows (ita), for these tell"
+    said = "with ita these bounds hold only while every input brings rows"
     assert said in two_streams.explain(hinted)
     assert said not in two_streams.explain(hinted, scheduling="tpa")

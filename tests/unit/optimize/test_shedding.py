@@ -139,7 +139,7 @@ def test_memory_in_bytes_is_as_many_tuples_as_their_types_tell(sql, row_bytes):
     assert counted.algorithm == "asymmetric"
     assert counted.structures == tuples.structures
     assert counted.estimate == tuples.estimate
-    assert f"a tuple is taken for {row_bytes} B" in dict(shed_facts(counted))["expected"]
+    assert f"a tuple is assumed to take {row_bytes} B" in dict(shed_facts(counted))["expected"]
 
 
 def test_texts_are_taken_for_as_long_as_they_often_are():
@@ -252,19 +252,17 @@ def test_what_does_not_shed_is_refused_with_the_reason(sql, options, why):
     [
         (
             {"on_service_rate": "shed"},
-            "PlanError[on-service-rate-without-service-rate]: on_service_rate is 'shed', but nothing "
-            "says what the rate is\n  without service_rate every tuple probes\n"
-            "  hint: say both, for instance service_rate = '1000 per second'",
+            "PlanError[on-service-rate-without-service-rate]: on_service_rate is 'shed', but service_rate is not set\n  without service_rate every tuple probes\n"
+            "  hint: set both, for instance service_rate = '1000 per second'",
         ),
         (
             {"memory": "1 MB", "seed": 3},
-            "PlanError[nothing-is-shed]: seed is set, but nothing is shed that it could be about\n"
+            "PlanError[nothing-is-shed]: seed is set, but nothing is shed\n"
             "  hint: set on_memory = 'shed' or on_service_rate = 'shed', or leave it out",
         ),
         (
             {**RATE, "shed_least": "10%"},
-            "PlanError[nothing-is-shed]: shed_least is set, but nothing is shed that it could be "
-            "about\n  hint: set on_memory = 'shed', or leave it out",
+            "PlanError[nothing-is-shed]: shed_least is set, but nothing is shed\n  hint: set on_memory = 'shed', or leave it out",
         ),
         (
             {**MEMORY, "shed_least": "a = 300, b = 201"},
@@ -274,27 +272,27 @@ def test_what_does_not_shed_is_refused_with_the_reason(sql, options, why):
         ),
         (
             {**MEMORY, "shed_least": "c = 10%"},
-            "PlanError[shed-least-of-other-streams]: shed_least names 'c', which is no stream of the "
+            "PlanError[shed-least-of-other-streams]: shed_least names 'c', which is not a stream of the "
             "join of a, b\n  hint: one of a, b, as the query calls it",
         ),
         (
             {**RATE, "service_rate": "9 per tock"},
-            "PlanError[bad-option]: a rate per tock says nothing about streams whose time is "
+            "PlanError[bad-option]: a rate per tock does not fit streams whose time is "
             "timestamp\n  hint: say it per second, for instance '1000 per second'",
         ),
         (
             {**RATE, "service_rate": 0},
-            "PlanError[bad-option]: service_rate = 0 is no rate\n"
+            "PlanError[bad-option]: service_rate = 0 is not a rate\n"
             "  hint: from 1e-09 to 1e+18, for instance '1000 per second', or a number per second",
         ),
         (
             {**RATE, "service_rate": 1e308},
-            "PlanError[bad-option]: service_rate = 1e+308 is no rate\n"
+            "PlanError[bad-option]: service_rate = 1e+308 is not a rate\n"
             "  hint: from 1e-09 to 1e+18, for instance '1000 per second', or a number per second",
         ),
         (
             {**RATE, "service_rate": 10**5000},
-            "PlanError[bad-option]: service_rate = 1e5000 is no rate\n"
+            "PlanError[bad-option]: service_rate = 1e5000 is not a rate\n"
             "  hint: from 1e-09 to 1e+18, for instance '1000 per second', or a number per second",
         ),
         (
@@ -311,7 +309,7 @@ def test_what_does_not_shed_is_refused_with_the_reason(sql, options, why):
         ),
         (
             {**RATE, "shed_strategy": "best of all"},
-            "PlanError[bad-option]: shed_strategy = 'best of all' is no way to divide memory or "
+            "PlanError[bad-option]: shed_strategy = 'best of all' is not a way to divide memory or "
             "probes\n  hint: one of best, equal, rates, inverse, windows",
         ),
         (
@@ -322,12 +320,12 @@ def test_what_does_not_shed_is_refused_with_the_reason(sql, options, why):
         ),
         (
             {**MEMORY, "seed": 1.5},
-            "PlanError[bad-option]: seed = 1.5 is no seed\n"
+            "PlanError[bad-option]: seed = 1.5 is not a seed\n"
             "  hint: a whole number of 64 bits, for instance 7",
         ),
         (
             {**MEMORY, "seed": 2**70},
-            "PlanError[bad-option]: seed = 1180591620717411303424 is no seed\n"
+            "PlanError[bad-option]: seed = 1180591620717411303424 is not a seed\n"
             "  hint: a whole number of 64 bits, for instance 7",
         ),
     ],
@@ -338,9 +336,8 @@ def test_options_that_say_nothing_are_refused(options, message):
 
 def test_totals_need_something_of_every_stream():
     assert refusal(COUNT, **MEMORY, shed_least="a = 10%") == (
-        "PlanError[shed-least-nothing]: shed_least lets b have nothing, and totals are to be "
-        "estimated\n"
-        "  of combinations that are never found nobody can tell how many there are\n"
+        "PlanError[shed-least-nothing]: shed_least lets b have nothing, but totals are to be estimated\n"
+        "  combinations that are never found cannot be counted\n"
         "  hint: leave shed_least out for 10% each, or give every stream some"
     )
 
@@ -379,7 +376,7 @@ def test_totals_need_a_probe_of_every_stream_in_every_pane():
 def test_there_must_be_memory_for_a_tuple_of_every_stream(memory, shown, enough):
     assert refusal(JOIN, memory=memory, on_memory="shed") == (
         f"PlanError[too-little-for-streams]: the memory of {shown} is less than one tuple of each of a, b\n"
-        "  tuples that wait are part of the memory, and a result takes one of every stream\n"
+        "  waiting tuples count towards the memory, and a result needs one of every stream\n"
         f"  hint: raise memory to {enough} or more"
     )
     assert join_of(planned(JOIN, memory=enough, on_memory="shed")).shedding.memory > 1
@@ -425,7 +422,6 @@ def test_every_bucket_needs_memory_for_a_tuple_of_every_stream():
 def test_what_is_computed_from_a_part_of_the_rows_is_refused(sql, what):
     assert refusal(sql, **MEMORY) == (
         f"UnsupportedError[unsupported-shedding]: on_memory = 'shed' is set, and the query has {what}\n"
-        "  what is computed from a part of the rows comes with an interval, which such a query would"
-        " lack\n"
+        "  results from a sample come with a confidence interval, which such a query cannot carry\n"
         "  hint: leave one of the two out"
     )

@@ -28,7 +28,7 @@ def test_algorithms_that_keep_tuples_for_their_window_are_refused() -> None:
         " the join of x and b\n"
         f"  1 | {JOINED}\n"
         f"    |                      {'^' * len(f'{COUNTS} JOIN b [RANGE 1]')}\n"
-        "  it knows tuples that stay for their window, and some of these are taken back\n"
+        "  it needs tuples that stay for their whole window, and some of these are taken back\n"
         "  hint: use algorithm bew"
     )
 
@@ -55,7 +55,7 @@ def test_every_input_of_a_plan_must_end() -> None:
     with pytest.raises(PlanError) as refused:
         replace(plan, inputs=(Range(first, 5), second), is_snapshot=True).verify()
     assert str(refused.value) == (
-        "PlanError[unbounded-state]: the join of a and b keeps tuples of b for ever\n"
+        "PlanError[unbounded-state]: the join of a and b keeps tuples of b forever\n"
         "  no window says when a tuple of b leaves\n"
         "  hint: give it one, for instance b [RANGE INTERVAL '1' HOUR]"
     )

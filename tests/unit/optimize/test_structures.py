@@ -193,7 +193,7 @@ def test_costs_are_those_of_the_sizes_asked_for():
 def test_a_size_that_no_bucket_has_is_refused(three_streams, size):
     text = refused(three_streams, JOIN.format("a.k = b.k"), structure="hash/hash", bucket_size=size)
     assert text.splitlines() == [
-        f"PlanError[bad-option]: bucket_size = {size!r} is no number of tuples for a bucket",
+        f"PlanError[bad-option]: bucket_size = {size!r} is not a number of tuples for a bucket",
         "  hint: a whole number from 1 to 10,000",
     ]
 
@@ -201,7 +201,7 @@ def test_a_size_that_no_bucket_has_is_refused(three_streams, size):
 def test_a_node_of_two_is_refused_in_its_place(three_streams):
     sql = "SELECT /*+ node_size(2) */ a.x FROM a, b WHERE a.k = b.k WINDOW = 5"
     assert refused(three_streams, sql).splitlines() == [
-        "PlanError[bad-option]: node_size = 2 is no number of tuples for a node",
+        "PlanError[bad-option]: node_size = 2 is not a number of tuples for a node",
         f"  1 | {sql}",
         f"    | {' ' * 11}{'^' * len('node_size(2)')}",
         "  hint: a whole number from 3 to 10,000",

@@ -37,20 +37,18 @@ def chosen(sql: str, runner: Runner, **options: str) -> list[str]:
 
 def test_while_streaming_it_is_the_worker_by_rows_held_and_come():
     assert chosen(HINTED, Runner.spark_streaming) == [
-        "in the worker, for each bucket as a micro-batch begins: by the rates of the rows held and"
-        " come, and samples of their keys",
-        "anew once a rate, or the rows at once, are 4 times as many or as few",
+        "in the worker, for each bucket when a micro-batch begins: by the rates of rows held and new ones, and samples of their keys",
+        "again once a rate, or the rows at once, are 4 times as many, or as few",
         "expected by hints, and run until rates are known: bew-hash",
-        "workers add to the costs of all plans but bew that rows held are laid out in every"
-        " micro-batch",
-        "the state is the same for every plan",
+        "workers add to the costs of all plans but bew the cost of laying out the rows held in every micro-batch",
+        "the state is the same forevery plan",
     ]
 
 
 def test_in_a_batch_run_it_is_the_worker_by_the_first_rows():
     assert chosen(UNKNOWN, Runner.spark_batch) == [
         "in the worker, for each bucket by its first rows: their rates, and samples of their keys",
-        "anew once a rate, or the rows at once, are 4 times as many or as few",
+        "again once a rate, or the rows at once, are 4 times as many, or as few",
         "expected, and run until rates are known: bew-hash",
     ]
 

@@ -98,7 +98,7 @@ def test_buckets_are_assumed_unless_set():
 )
 def test_explain_says_what_happens_to_late_rows(on_late, words):
     text = explained(join(INPUTS, "a.k = b.k", *HOURS), Options(on_late=on_late))
-    assert f"below the watermark as their batch begins: {words}\n" in text
+    assert f"below the watermark when their batch begins: {words}\n" in text
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_stream_that_meets_only_what_lies_before_it_is_held_for_less_than_the_
 def test_a_bestmatch_join_whose_matches_lie_before_adds_no_delay(hi, delay):
     dimensions = (Dimension("a.ts", "b.ts", "mindist", MINUTE, is_time=True),)
     best = BestmatchJoin(INPUTS["a"], INPUTS["b"], "left outer", dimensions, (), MINUTE, hi)
-    assert f"when final; {delay}\n" in explained(best)
+    assert f"each row once no later row can change it; {delay}\n" in explained(best)
 
 
 @st.composite

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 
 import pyarrow as pa
 import pytest
@@ -45,7 +46,7 @@ def test_a_stream_without_lateness_deserves_attention(two_streams):
     assert "attention" not in two_streams.explain(SQL)
     two_streams.stream("c", pa.table({"k": [1], "t": [0]}), time="t")
     found = two_streams.explain("SELECT a.k FROM a, c WHERE a.k = c.k WINDOW = 5")
-    assert "attention   lateness is 0 for c: a row that comes out of order there is late" in found
+    assert "attention   lateness is 0 for c: any out-of-order row there is late" in found
 
 
 def test_json_says_the_same_as_the_text(two_streams):
@@ -66,6 +67,134 @@ def test_the_plans_of_a_join_are_in_the_data_with_their_costs(two_streams):
     costs = [plan["seconds"] for plan in join["estimate"]["plans"]]
     assert len(costs) > 1
     assert all(cost > 0 for cost in costs)
+
+
+KEYS = {
+    "version": 1,
+    "": "is_changelog logical physical query runner stages summary version",
+    "summary": "label lines",
+    "query": "label lines",
+    "logical": "depth title",
+    "physical": "columns delay depth estimate facts is_stateful node title",
+    "columns": "name type",
+    "facts": "label lines",
+    "estimate": "is_decisive known missing output plans reason weights",
+    "known": "name source value",
+    "plans": "name note seconds",
+    "stages": "notes partitioned shared title warning",
+    "shared": "title why",
+}
+"""The names that programs read, and the version that has them: another name is another version."""
+
+
+def keys_of(value, name="") -> dict[str, set[str]]:
+    """The names of every object in some JSON, by the name that it stands under."""
+    if isinstance(value, list):
+        found: dict[str, set[str]] = {}
+        for one in value:
+            for under, keys in keys_of(one, name).items():
+                found.setdefault(under, set()).update(keys)
+        return found
+    if not isinstance(value, dict):
+        return {}
+    return {name: set(value)} | {
+        under: keys for key, own in value.items() for under, keys in keys_of(own, key).items()
+    }
+
+
+def test_the_names_in_the_data_are_those_of_their_version(two_streams):
+    grouped = f"SELECT j.k, COUNT(*) AS n FROM ({SQL}) AS j GROUP BY j.k"
+    data = json.loads(two_streams.explain(grouped, format="json"))
+    assert {name: " ".join(sorted(keys)) for name, keys in keys_of(data).items()} == {
+        name: keys for name, keys in KEYS.items() if name != "version"
+    }
+    assert data["version"] == KEYS["version"]
+
+
+def test_both_plans_in_the_data_begin_with_what_comes_out(two_streams):
+    data = two_streams.explain(SQL).data
+    for plan in ("logical", "physical"):
+        assert [node["depth"] for node in data[plan]][:2] == [0, 1]
+        assert data[plan][0]["title"] == "Emit append"
+
+
+def summary_of(rate: str, *, names="ab", sql="", time="ts", **options: object) -> str:
+    columns = {"k": pa.int64(), "v": pa.int64(), "at": pa.int64()}
+    columns["ts"] = pa.timestamp("us", "UTC")
+    made = windrow.Session()
+    for name in names:
+        empty = pa.table({column: pa.array([], of) for column, of in columns.items()})
+        made.stream(name, empty, time=time, rate=rate, distinct={"k": 10})
+    window = "INTERVAL '10' MINUTES" if time == "ts" else "10"
+    query = sql or f"SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = {window}"
+    return made.explain(query, **options).split("\n\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("rate", "time", "words"),
+    [
+        (
+            "0.001 per second",
+            "ts",
+            "under 0.01% of a core for the window joins, at 0.002 per second",
+        ),
+        ("3000 per second", "ts", "cores for the window joins, at 6,000 per second"),
+        ("1e9 per second", "ts", "over 1,000 cores"),
+        ("1e9 per second", "ts", "one core takes less than one row per second"),
+        ("0.000000001 per tick", "at", "under 1 ns of processor time per tick"),
+    ],
+)
+def test_costs_are_figures_that_a_person_can_act_on(rate, time, words):
+    summary = summary_of(rate, time=time)
+    assert words in summary
+    assert not re.search(r"\de[-+]?\d", summary)
+
+
+def test_more_than_the_core_there_is_deserves_attention():
+    needed = re.search(
+        r"at the stated rates this needs about (\d+) cores and runs on one: it will fall behind",
+        summary_of("3000 per second"),
+    )
+    assert needed is not None
+    assert int(needed[1]) > 1
+    assert "fall behind" not in summary_of("1 per second")
+
+
+@pytest.mark.parametrize(
+    ("options", "raised"),
+    [
+        ({"memory": "50000 tuples"}, "raise memory"),
+        ({"service_rate": "100 per second", "on_service_rate": "shed"}, "raise service_rate"),
+    ],
+)
+def test_a_small_part_of_the_answer_deserves_attention(options, raised):
+    if "memory" in options:
+        options = options | {"on_memory": "shed"}
+    summary = summary_of("1000 per second", **options)
+    assert re.search(rf"attention   only about \d+% of the results are expected: {raised}", summary)
+
+
+def test_what_limits_all_that_is_kept_stands_first_and_no_sentence_is_cut():
+    summary = summary_of("1000 per second", memory="50000 tuples", on_memory="shed")
+    keeps = summary.split("keeps")[1].split("emits")[0].splitlines()
+    assert keeps[0].strip() == (
+        "windows and waiting arrivals together <= 50,000 tuples, plus the batch being processed"
+    )
+    assert not any(line.endswith(":") for line in keeps)
+
+
+def test_parallel_branches_run_beside_each_other():
+    first = "SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = INTERVAL '1' MINUTES"
+    second = "SELECT c.k FROM c, e WHERE c.k = e.k WINDOW = INTERVAL '1' MINUTES"
+    summary = summary_of("1 per second", names="abce", sql=f"{first} UNION ALL {second}")
+    assert "window join of a, b beside window join of c, e" in summary
+    assert summary.count("each combination in the batch of its last tuple") == 1
+
+
+def test_memory_and_cost_are_told_once(two_streams):
+    text = two_streams.explain(SQL)
+    assert text.count("as much as the windows need") == 1
+    assert text.count("one core takes about") == 1
 
 
 def test_another_format_is_refused(two_streams):

@@ -48,7 +48,7 @@ def test_a_name_is_a_word_in_lower_case(name):
 
 @pytest.mark.parametrize("change", [{"accumulator": ""}, {"computed_as": COUNT}])
 def test_what_nothing_computes_or_two_things_do_is_refused(change):
-    with pytest.raises(windrow.PlanError, match="or two things do") as failure:
+    with pytest.raises(windrow.PlanError, match="either an accumulator or computed_as") as failure:
         extend.aggregate(replace(COUNT, name="tally", aliases=(), **change))
     assert failure.value.condition == "aggregate-without-accumulator"
     assert "tally" not in AGGREGATES

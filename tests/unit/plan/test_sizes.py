@@ -35,13 +35,13 @@ def test_sizes_are_read_with_or_without_a_unit(size, count):
     ],
 )  # fmt: skip
 def test_what_is_no_size_is_refused(size):
-    with pytest.raises(PlanError, match="is no amount of memory"):
+    with pytest.raises(PlanError, match="is not an amount of memory"):
         to_bytes(size)
 
 
 @pytest.mark.parametrize("size", ["1.5", "2.5 B", "0.0015 kB", "0.1 KiB"])
 def test_a_fraction_of_a_byte_is_refused(size):
-    with pytest.raises(PlanError, match="is no whole number of bytes"):
+    with pytest.raises(PlanError, match="is not a whole number of bytes"):
         to_bytes(size)
 
 
@@ -83,5 +83,5 @@ def test_memory_is_counted_in_tuples_or_bytes(size, amount, shown):
 
 @pytest.mark.parametrize("size", ["0 tuples", "tuples", "-5 tuples", "1.5 tuples"])
 def test_what_is_no_number_of_tuples_is_refused(size):
-    with pytest.raises(PlanError, match="is no amount of memory"):
+    with pytest.raises(PlanError, match="is not an amount of memory"):
         to_amount(size)

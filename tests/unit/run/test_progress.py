@@ -125,7 +125,7 @@ def test_an_unknown_way_to_show_progress_is_refused():
     with pytest.raises(PlanError) as error:
         renderer("jsn")
     assert str(error.value) == (
-        "PlanError[bad-option]: progress = 'jsn' is no way to show progress\n"
+        "PlanError[bad-option]: progress = 'jsn' is not a way to show progress\n"
         "  hint: one of json, none, auto, live, log"
     )
 

@@ -111,7 +111,7 @@ def test_an_aggregate_of_conditions_takes_nothing_else(asked):
 
 def test_distinct_without_a_value_is_refused(asked):
     for name in ("MAX", "COUNT", "SUM", "COUNT_IF"):
-        with pytest.raises(WindrowError, match=r"says nothing|cannot be read"):
+        with pytest.raises(WindrowError, match=r"has nothing|cannot be read"):
             asked.sql(f"SELECT {name}(DISTINCT) AS v FROM s [RANGE 5]")
 
 

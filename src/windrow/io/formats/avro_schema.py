@@ -107,7 +107,7 @@ def writer_of(schema: str, called: str = "avro_schema") -> Writer:
 def _bad_schema(called: str, reason: str) -> BindError:
     return BindError(
         "bad-avro-schema",
-        f"{called} is no schema of Avro's for records",
+        f"{called} is not a schema of Avro's for records",
         reason=reason,
         hint='for instance {"type": "record", "name": "order", "fields": [..]}',
     )
@@ -222,6 +222,6 @@ def _refused(what: str, how: str) -> BindError:
     return BindError(
         "unsupported-type",
         f"in the Avro schema {what}: {how}",
-        reason="a short message could keep a reader busy for ever, or end it",
+        reason="a short message could keep a reader busy forever, or crash it",
         hint="have the messages written with another schema, or read them with format='raw'",
     )

@@ -136,4 +136,4 @@ def _why(op: str, *, is_lost: bool, is_empty: bool) -> str:
         return f"the op {op!r} has no row after it"
     if op in _OPS:
         return "its time in milliseconds is further from 1970 than can be counted"
-    return f"the op {op!r} is no change of a row" if op else "it has no op"
+    return f"the op {op!r} is not a change of a row" if op else "it has no op"

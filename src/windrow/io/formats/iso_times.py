@@ -149,14 +149,14 @@ def _moved(text: str, count_of: Callable[[str], int], of_day: int, bits: int) ->
     """The count of a date with a year of any length, by that of the year of its cycle near 2000."""
     match = _WIDE.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no date")
+        raise ValueError(f"{text!r} is not a date")
     year = int(match[1])
     near = 2000 + year % _CYCLE_YEARS
     cycles = (year - near) // _CYCLE_YEARS
     try:
         count = count_of(f"{near}{match[2]}") + cycles * _CYCLE_DAYS * of_day
     except pa.ArrowInvalid as error:
-        raise ValueError(f"{text!r} is no date") from error
+        raise ValueError(f"{text!r} is not a date") from error
     if not -(1 << bits) <= count < 1 << bits:
         raise ValueError(f"{text!r} is further from 1970 than can be counted")
     return count

@@ -54,7 +54,7 @@ class JsonValues:
         if timestamps not in {ISO, *UNITS}:
             raise BindError(
                 "bad-timestamps",
-                f"timestamps={timestamps!r} says nothing about how times are written",
+                f"timestamps={timestamps!r} is not a way to write times",
                 hint="timestamps='iso', or the unit of numbers: 's', 'ms', 'us' or 'ns'",
             )
         self.columns = columns
@@ -146,7 +146,7 @@ def _joined(values: Sequence[bytes]) -> bytes:
         values = [own.strip(_BLANK) for own in values]
         text = b"\n".join(values)
         if not _look_like_objects(text, values):
-            raise ValueError("it is no JSON object")
+            raise ValueError("it is not JSON object")
     if not text.isascii():
         text.decode()  # the parser does not look whether it is UTF-8
     return text

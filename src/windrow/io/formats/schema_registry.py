@@ -37,7 +37,7 @@ class SchemaRegistry:
         if parts.scheme not in {"http", "https"} or not host or set(address) & set(" \t\r\n"):
             raise BindError(
                 "bad-kafka-option",
-                f"registry={_without_password(address)!r} is no address of a schema registry",
+                f"registry={_without_password(address)!r} is not an address of a schema registry",
                 hint="registry='http://localhost:8081', or 'https://user:password@host'",
             )
         host = f"[{host}]" if ":" in host else host
@@ -101,14 +101,14 @@ class SchemaRegistry:
         try:
             return json.loads(content)
         except ValueError as error:
-            raise self._refused("its answer is no JSON") from error
+            raise self._refused("its answer is not JSON") from error
 
     def _away(self, error: Exception) -> Unavailable:
         return Unavailable(
             "registry-away",
             f"the schema registry at {self._url} does not answer",
             reason=str(error),
-            hint="start it, or mend registry=",
+            hint="start it, or correct registry=",
         )
 
     def _refused(self, reason: str) -> ResourceError:
@@ -116,7 +116,7 @@ class SchemaRegistry:
             "registry-refused",
             f"the schema registry at {self._url} gives no schemas",
             reason=reason,
-            hint="mend registry=; where it wants a password, registry='https://user:password@host'",
+            hint="correct registry=; where it wants a password, registry='https://user:password@host'",
         )
 
 

@@ -139,7 +139,7 @@ class StagedChanges:
         if gone != expected:
             raise DataError(
                 "row-not-there",
-                f"{int(expected) - gone:,} rows that go from the answer are not in the table"
+                f"{int(expected) - gone:,} rows that leave the answer are not in the table"
                 f" {self.target}",
                 reason="something else has changed the table, which is no longer the answer",
                 hint="begin anew with an empty table and checkpoint, and let nothing else write there",

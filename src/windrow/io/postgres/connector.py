@@ -52,7 +52,7 @@ class Postgres(Connector):
         if self.mode not in MODES:
             raise BindError(
                 "bad-mode",
-                f"{self.mode!r} is no mode of postgres",
+                f"{self.mode!r} is not a mode of postgres",
                 hint='mode="current" keeps the table as the answer is; mode="append" adds every change',
             )
         keys = None if self.keys is None else listed_names(self.name, "keys", self.keys)

@@ -126,7 +126,7 @@ def _check_text(column: pa.Array, name: str) -> None:
         raise DataError(
             "postgres-value",
             f"a text of the column {name!r} has a NUL character in it",
-            reason="texts in PostgreSQL have none",
+            reason="PostgreSQL texts cannot hold one",
             hint=f"take it out in the query: replace({name}, char(0), '')",
         )
 
@@ -142,6 +142,6 @@ def _check_time(column: pa.Array, name: str) -> None:
         raise DataError(
             "postgres-value",
             f"a time of the column {name!r} is not within the years 1 to 9999",
-            reason="no others are read back as they were",
+            reason="other times would not read back unchanged",
             hint="filter such rows in the query",
         )

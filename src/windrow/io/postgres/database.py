@@ -58,7 +58,7 @@ def driver() -> Any:
     except ImportError as error:
         raise ResourceError(
             "psycopg-missing",
-            "psycopg is not installed, which speaks to PostgreSQL",
+            "psycopg, which connects to PostgreSQL, is not installed",
             reason=str(error),
             hint="pip install 'windrow[postgres]'",
         ) from error
@@ -179,7 +179,7 @@ class Database:
         if any(text in said for text in (*_LOGIN, *_NO_PLACE)):
             return ResourceError(
                 "postgres-login",
-                f"PostgreSQL at {self.place} lets nobody in",
+                f"PostgreSQL at {self.place} refused the login",
                 reason=said,
                 hint="look at user, password and database in the url",
             )
@@ -206,7 +206,7 @@ class Database:
         if state[:2] == "22":
             return DataError(
                 "postgres-value",
-                "PostgreSQL does not take a value",
+                "PostgreSQL refused a value",
                 reason=said,
                 hint="cast or filter it in the query",
             )
@@ -222,7 +222,7 @@ class Database:
             "postgres-refused",
             f"PostgreSQL at {self.place} refuses a statement",
             reason=f"{said} (SQLSTATE {state})",
-            hint="look at the table and at what stands around it: triggers, rules, types",
+            hint="check the table and its triggers, rules and types",
         )
 
     def _away(self, said: str) -> Unavailable:
@@ -230,7 +230,7 @@ class Database:
             "postgres-away",
             f"PostgreSQL at {self.place} does not answer",
             reason=said,
-            hint="look whether the server runs, and at the url",
+            hint="check that the server runs, and the url",
         )
 
 

@@ -260,7 +260,7 @@ class PostgresSink(Sink):
                     raise ResourceError(
                         "staged-rows-lost",
                         f"rows of an epoch that were staged in {staging} are gone",
-                        reason="the server has crashed in between, or somebody has dropped them",
+                        reason="the server has crashed in between, or someone has dropped them",
                         hint="start the run again: it goes on from the epoch before",
                     )
                 staging = f"pg_temp.windrow_again_{number}"

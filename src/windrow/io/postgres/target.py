@@ -82,7 +82,7 @@ def find(connection: psycopg.Connection[Any], name: str) -> tuple[Target, int | 
         return Target(schema, parts[-1]), None
     number, schema, table, kind = found
     if kind not in {"r", "p"}:
-        raise _no_table(name, "it is a view, or something else that is no table")
+        raise _no_table(name, "it is a view, or something else that is not a table")
     return Target(schema, table), number
 
 
@@ -161,7 +161,7 @@ def check(
         listed = ", ".join(map(quoted, keys))
         raise BindError(
             "sink-without-key",
-            f"the unique index of the table {target} on ({', '.join(keys)}) takes NULL for different ones"
+            f"the unique index of the table {target} on ({', '.join(keys)}) treats NULLs as different"
             if found_by
             else f"the table {target} has no unique index on ({', '.join(keys)})",
             reason="rows of the answer are told apart by these columns, and found by them"
@@ -202,7 +202,7 @@ def check_names(columns: pa.Schema) -> None:
 def _no_table(name: str, why: str) -> BindError:
     return BindError(
         "sink-table",
-        f"{name!r} is no table that an answer can be written to",
+        f"{name!r} is not a table that an answer can be written to",
         reason=why,
         hint="for instance  table='revenue'  or  table='dashboards.revenue'",
     )

@@ -68,7 +68,7 @@ def postgres_type(arrow: pa.DataType, column: str) -> str:
         return _NAMES[spark]
     raise BindError(
         "unsupported-type",
-        f"the column {column!r} is {spark}, which PostgreSQL has no column for",
+        f"the column {column!r} is {spark}, which PostgreSQL has no type for",
         hint=f"write to_json({column}) AS {column} in the query, or leave it out",
     )
 

@@ -379,7 +379,7 @@ class _TypeReader:
     def _refusal(self) -> BindError:
         return BindError(
             "unsupported-type",
-            f"{self.text!r} is no column type that Windrow knows",
+            f"{self.text!r} is not a column type that Windrow knows",
             hint="months, variants and user-defined types are not supported: cast the column",
         )
 

@@ -122,7 +122,7 @@ class Memory:
             self._spill(chunk)
             if held <= self.limit:
                 return
-        raise self._too_much(held, "what is left are no old tuples, which could go to disk")
+        raise self._too_much(held, "no old tuples are left that could go to disk")
 
     def _freed_by(self, chunk: Chunk) -> int:
         if not self.is_tuples:

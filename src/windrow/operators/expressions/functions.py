@@ -37,7 +37,7 @@ def _spelled(function: str, type_: str) -> str:
     except BindError as error:
         raise BindError(
             "unsupported-type",
-            f"{type_!r} is no type that the function {function} can take or give",
+            f"{type_!r} is not a type that the function {function} can take or give",
             hint=f"one of {', '.join(VALUE_TYPES)}",
         ) from error
 
@@ -114,7 +114,7 @@ def _failed(function: UserFunction, error: Exception) -> DataError:
         "function-failed",
         f"the function {function.name} raised {said}",
         reason=f"it was raised{place}" if place else "",
-        hint="a function gives a value for every row; NULLs come as they are",
+        hint="a function gives a value forevery row; NULLs come as they are",
     )
 
 

@@ -10,7 +10,7 @@ and values say which row that is.
 
 1. `push` stores rows in `waiting`, ordered by time: below the watermark more may still come.
 2. `advance(W)` takes the rows with time < W out of it. Those that come wait in `alive`, ordered by
-   end; one that takes another back takes it out of there, and both are done with (`cancel_retractions`).
+   end; one that takes another back takes it out of there, and both are done with (`take_back`).
 3. Rows with end < W leave `alive`, each as a negative tuple at its end.
 
 So rows go up in the order of time, below the watermark, and whoever works on input alone is never

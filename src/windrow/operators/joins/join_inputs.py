@@ -80,9 +80,8 @@ def another_shedding() -> PlanError:
     """A state that was kept by other rules than those that the query has now."""
     return PlanError(
         "checkpoint-of-another-shedding",
-        "the checkpoint was made by a query that sheds otherwise",
-        reason="what is kept was drawn with its seed, or pane by pane of another length, or all of it was"
-        " kept",
+        "the checkpoint was made by a query that sheds in another way",
+        reason="the kept sample was drawn with another seed or pane length, or nothing was shed",
         hint="resume with the options it was made with, or start without the checkpoint",
     )
 

@@ -98,7 +98,7 @@ def bestmatch_join(node: BestmatchJoin, request: Request) -> PhysicalNode:
 
 
 def window_join(node: WindowJoin, request: Request) -> PhysicalNode:
-    """One of four: by counted tuples, of what is alive, with rows alone, by time (or by trees)."""
+    """The join of its kind: by counted tuples, of what is alive, outer, or by time (or by trees)."""
     classes, options = key_classes(node), request.options
     _check_kind(node, options)
     algorithm, method = _algorithm(node, classes, options)
@@ -128,8 +128,9 @@ def window_join(node: WindowJoin, request: Request) -> PhysicalNode:
 
 
 _BACKWARD_ALONE = {
-    "count-window": "it knows windows of time, and these count tuples",
-    "snapshot-join": "it knows tuples that stay for their window, and some of these are taken back",
+    "count-window": "it handles windows of time, and these count tuples",
+    "snapshot-join": "it needs tuples that stay for their whole window, and some of these are"
+    " taken back",
     "outer-join": "it does not keep which tuples have found a match",
 }
 """The joins that backward evaluation alone runs, and why no other algorithm does."""

@@ -219,7 +219,7 @@ def _not_estimated(
         if rate is None:
             missing.append(numbers.missing(child))
             if not missing[-1]:
-                return Estimate(reason=f"how many rows {alias} has, nothing tells beforehand")
+                return Estimate(reason=f"how many rows {alias} has is not known beforehand")
     return Estimate(missing=tuple(dict.fromkeys(missing)))
 
 

@@ -57,7 +57,7 @@ def per_tick(said: StatedLimit, time_type: str) -> float:
         usual = USUAL_UNIT[time_type]
         raise PlanError(
             "bad-option",
-            f"a rate per {unit} says nothing about streams whose time is {time_type}",
+            f"a rate per {unit} does not fit streams whose time is {time_type}",
             hint=f"say it per {usual}, for instance '1000 per {usual}'",
         )
     return said.amount / ticks
@@ -77,7 +77,7 @@ def least_of(
     if unknown:
         raise PlanError(
             "shed-least-of-other-streams",
-            f"{name} names {unknown[0]!r}, which is no stream of the join of {', '.join(aliases)}",
+            f"{name} names {unknown[0]!r}, which is not a stream of the join of {', '.join(aliases)}",
             hint=f"one of {nearest(unknown[0], tuple(aliases))}, as the query calls it",
         )
     nothing = StatedLimit(0.0)
@@ -137,7 +137,7 @@ def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
         raise _not_shed(
             options,
             "the query has more than one join",
-            reason="what one of them sheds the others could not tell from what never was",
+            reason="the others could not tell rows that one of them shed from rows that never were",
             hint="join all streams in one FROM, or leave it out",
         )
     for beside in NEED_ALL_ROWS:
@@ -145,8 +145,8 @@ def _shedding_join(root: PhysicalNode, options: Options) -> MultiJoin:
             raise _not_shed(
                 options,
                 f"the query has {beside}",
-                reason="what is computed from a part of the rows comes with an interval, which such a"
-                " query would lack",
+                reason="results from a sample come with a confidence interval, which such a"
+                " query cannot carry",
                 hint="leave one of the two out",
             )
     (join,) = found
@@ -229,8 +229,8 @@ def _check_totals(join: MultiJoin, name: str, least: tuple[Least, ...]) -> None:
         if one.amount == 0:
             raise PlanError(
                 "shed-least-nothing",
-                f"{name} lets {alias} have nothing, and totals are to be estimated",
-                reason="of combinations that are never found nobody can tell how many there are",
+                f"{name} lets {alias} have nothing, but totals are to be estimated",
+                reason="combinations that are never found cannot be counted",
                 hint=f"leave {name} out for 10% each, or give every stream some",
             )
 
@@ -289,7 +289,7 @@ def _estimating(node: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, froz
             raise UnsupportedError(
                 "unsupported-estimate",
                 f"{show_aggregate(aggregate)} cannot be estimated: the join below it sheds",
-                reason="COUNT, SUM and AVG can be told from some of the rows, others not",
+                reason="only COUNT, SUM and AVG can be estimated from a sample of the rows",
                 hint="select COUNT, SUM and AVG, or let the query fail or spill",
                 span=argument.span if argument else None,
             )
@@ -298,8 +298,7 @@ def _estimating(node: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, froz
             "unsupported-estimate",
             f"{show_aggregate(node.aggregates[0])} is to be estimated over a join of {inputs}"
             " streams that sheds",
-            reason="every set of streams takes part in how far it may be off, and there are"
-            f" {2**inputs - 1}",
+            reason=f"its error has a term forevery set of streams, and there are {2**inputs - 1}",
             hint=f"join {MOST_INPUTS} streams at most, or let the query fail or spill",
         )
     ends = [
@@ -358,8 +357,8 @@ def _refuse(what: str, span: Span | None) -> NoReturn:
     raise UnsupportedError(
         "unsupported-estimate",
         f"{what}: the join below it sheds",
-        reason="COUNT, SUM and AVG over such a join come with an interval, which what is computed"
-        " from them would lack",
+        reason="COUNT, SUM and AVG over such a join come with an interval, which anything"
+        " computed from them would lack",
         hint="select COUNT, SUM and AVG as they are, or let the query fail or spill",
         span=span,
     )

@@ -60,10 +60,10 @@ def _why(node: MultiJoin, options: Options) -> str:
     if options.algorithm not in {None, DEFAULT}:
         return f"asked for by algorithm = {options.algorithm}"
     if node.estimate is not None and node.estimate.is_decisive:
-        return "of all plans that could run it costs least, or within a fifth of that"
+        return "the cheapest plan that could run, or within a fifth of it"
     if node.method == "hash":
-        return "hash, for an equality narrows each look-up to the tuples of one key"
-    return "nested loop, for there is no equality to hash on"
+        return "hash: an equality narrows each look-up to the tuples of one key"
+    return "nested loop: there is no equality to hash on"
 
 
 def _within_memory(node: MultiJoin, options: Options) -> list[str]:
@@ -190,7 +190,7 @@ def _why_structures(node: MultiJoin, options: Options) -> list[str]:
     reason = f"{'/'.join(node.structures)}: {_reason(node)}"
     is_decided = node.estimate is not None and node.estimate.is_decisive
     if not asked and is_decided and not node.is_for_what_is_left:
-        reason = "of all plans that could run it costs least, or within a fifth of that"
+        reason = "the cheapest plan that could run, or within a fifth of it"
     return [*([f"asked for by {asked}"] if asked else []), reason, *_sizes(options)]
 
 
@@ -205,7 +205,7 @@ def _reason(node: MultiJoin) -> str:
     if node.is_for_what_is_left:
         return "each costs least for the tuples that are kept and the arrivals that probe"
     if node.estimate is not None and node.estimate.is_decisive:
-        return "of all pairs of structures they cost least, or within a fifth of that"
+        return "the cheapest pair of structures, or within a fifth of it"
     if node.classes:
         return "an equality narrows each probe to one bucket, and a bucket costs least to keep"
     if served_range(node) is None:

@@ -12,10 +12,11 @@ The summary:
     emits       each combination in the batch of its last tuple; adds no delay
     memory      as much as the windows need (not limited)
     cost        0.8% of a core, at 1,010 per second; one core takes about 130,000 rows per second
-    attention   lateness is 0 for b: a row that comes out of order there is late
+    attention   lateness is 0 for b: any out-of-order row there is late
 
 A stateful node is in it by its `brief` (runs), and by those of its facts that are called "state" (keeps)
-and "emits"; by its estimate, where it `is_priced`; and with a warning where it cannot be spread.
+and "emits"; by its estimate, where it `is_priced`; by its `warnings`; and where it cannot be spread. In
+"state" a line that ends with a colon goes on in the next one.
 """
 
 from __future__ import annotations
@@ -23,17 +24,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from html import escape
 from typing import Any, Self
 
 from windrow.errors import PlanError
-from windrow.physical.estimates import total_cost
+from windrow.physical.estimates import (
+    MOST_CORES,
+    Estimate,
+    cores_needed,
+    is_over_a_core,
+    show_cores,
+    total_cost,
+)
 from windrow.physical.explain.facts import Fact, show_promises
 from windrow.physical.explain.query_facts import (
     StageFacts,
     as_scheduled,
     choice_facts,
+    has_cost,
     memory_line,
     query_facts,
     stage_facts,
@@ -50,6 +58,9 @@ VERSION = 1
 FORMATS = ("text", "json")
 
 LABEL_WIDTH = 12
+
+EMIT = "Emit"
+"""What stands above all nodes of a plan."""
 
 _BREAK = re.compile(r"\s*\n\s*")
 
@@ -104,7 +115,7 @@ def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
     stages = stage_facts(physical, show)
     summary = summary_facts(physical, [(node, facts) for _, node, facts in nodes], stages)
     query = query_facts(physical)
-    emit = f"Emit {'changelog' if physical.is_changelog else 'append'}"
+    emit = f"{EMIT} {'changelog' if physical.is_changelog else 'append'}"
     lines = [f"01) {emit}"]
     for number, (depth, node, facts) in enumerate(nodes, 2):
         lines.append(f"{number:02}) {'  ' * depth}{node.title}")
@@ -124,8 +135,8 @@ def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
         "summary": _labeled(summary),
         "query": _labeled(query),
         "logical": logical.titles(),
-        "physical": [_node_data(*one) for one in nodes],
-        "stages": [asdict(stage) for stage in stages],
+        "physical": [_emit_data(emit, physical.root), *(_node_data(*one) for one in nodes)],
+        "stages": [_stage_data(stage) for stage in stages],
     }
     return Explanation(f"{text}\n", data)
 
@@ -140,11 +151,58 @@ def _node_data(depth: int, node: PhysicalNode, facts: Sequence[Fact]) -> dict[st
         "depth": depth,
         "node": type(node).__name__,
         "title": _one_line(node.title),
-        "columns": [{"name": one.name, "type": one.type} for one in node.schema.fields],
+        "columns": _columns(node),
         "is_stateful": node.is_stateful,
         "delay": node.delay,
         "facts": _labeled(facts),
-        "estimate": None if node.estimate is None else asdict(node.estimate),
+        "estimate": None if node.estimate is None else _estimate_data(node.estimate),
+    }
+
+
+def _emit_data(title: str, root: PhysicalNode) -> dict[str, Any]:
+    """The first line of the plan: what comes out of it."""
+    return {
+        "depth": 0,
+        "node": EMIT,
+        "title": title,
+        "columns": _columns(root),
+        "is_stateful": False,
+        "delay": root.delay,
+        "facts": [],
+        "estimate": None,
+    }
+
+
+def _columns(node: PhysicalNode) -> list[dict[str, str]]:
+    return [{"name": one.name, "type": one.type} for one in node.schema.fields]
+
+
+def _estimate_data(estimate: Estimate) -> dict[str, Any]:
+    """By names of its own, for programs read them: no field's name is one of these by itself."""
+    return {
+        "known": [
+            {"name": name, "value": figure.value, "source": figure.source}
+            for name, figure in estimate.known
+        ],
+        "missing": list(estimate.missing),
+        "reason": estimate.reason,
+        "output": estimate.output,
+        "plans": [
+            {"name": plan.name, "seconds": plan.seconds, "note": plan.note}
+            for plan in estimate.plans
+        ],
+        "weights": estimate.weights,
+        "is_decisive": estimate.is_decisive,
+    }
+
+
+def _stage_data(stage: StageFacts) -> dict[str, Any]:
+    return {
+        "title": stage.title,
+        "partitioned": stage.partitioned,
+        "notes": list(stage.notes),
+        "warning": stage.warning,
+        "shared": [{"title": title, "why": why} for title, why in stage.shared],
     }
 
 
@@ -169,8 +227,10 @@ def _one_line(text: str) -> str:
     return _BREAK.sub(" ", text)
 
 
-MOST_KEPT, MOST_WAITS, MOST_ATTENTION = 4, 2, 2
-"""Lines of each, so that all together are a dozen at most."""
+MOST_LINES = 12
+"""Of the summary. What is kept has those that are left, `LEAST_KEPT` of them at least."""
+
+LEAST_KEPT, MOST_KEPT, MOST_WAITS, MOST_ATTENTION = 2, 4, 2, 3
 
 Explained = Sequence[tuple[PhysicalNode, list[Fact]]]
 """Nodes from the top down, each with its facts."""
@@ -180,38 +240,65 @@ def summary_facts(
     physical: PhysicalQuery, nodes: Explained, stages: Sequence[StageFacts]
 ) -> list[Fact]:
     """What will run, what it keeps, what it waits for, what it costs, and what is in the way."""
-    stateful = [(node, facts) for node, facts in reversed(nodes) if node.is_stateful]
-    kept = [line for _, facts in stateful for line in _of(facts, "state")]
-    waits = [line for _, facts in stateful for line in _of(facts, "emits")]
+    by_node = {id(node): facts for node, facts in nodes}
+    stateful = [by_node[id(node)] for node in _upwards(physical.root) if node.is_stateful]
+    kept = _limits_first([line for facts in stateful for line in _whole(_of(facts, "state"))])
+    waits = dict.fromkeys(line for facts in stateful for line in _of(facts, "emits"))
     answer = "changelog: rows come and go" if physical.is_changelog else "append: each row once"
-    facts = [
-        ("answer", [answer]),
-        ("runs", [_runs(physical, [node for node, _ in stateful])]),
-        ("keeps", _first(kept, MOST_KEPT) or ["nothing: each row is answered on its own"]),
-        ("emits", _first(waits, MOST_WAITS) or ["each row in its batch"]),
+    before: list[Fact] = [("answer", [answer]), ("runs", [_runs(physical)])]
+    after: list[Fact] = [
+        ("emits", _first(list(waits), MOST_WAITS) or ["each row in its batch"]),
         ("memory", [memory_line(physical.options)]),
         ("cost", _cost(physical)),
         ("attention", _first(_attention(physical, stages), MOST_ATTENTION)),
     ]
-    return [fact for fact in facts if fact[1]]
+    left = MOST_LINES - sum(len(lines) for _, lines in [*before, *after])
+    most = min(MOST_KEPT, max(LEAST_KEPT, left))
+    keeps = _first(kept, most) or ["nothing: each row is answered on its own"]
+    return [fact for fact in [*before, ("keeps", keeps), *after] if fact[1]]
+
+
+def _upwards(node: PhysicalNode) -> Iterator[PhysicalNode]:
+    """Nodes from the streams up, those of the first input first."""
+    for child in node.inputs:
+        yield from _upwards(child)
+    yield node
 
 
 def _cost(physical: PhysicalQuery) -> list[str]:
-    """What it costs, or what to give to know it; nothing where nobody can."""
-    is_priced = any(node.is_priced for node in physical.root.walk())
-    return [total_cost(physical.root, physical.time_type)] if is_priced else []
+    """What it costs, or what to give to know it; nothing where no node has a cost model."""
+    return [total_cost(physical.root, physical.time_type)] if has_cost(physical) else []
 
 
-def _runs(physical: PhysicalQuery, stateful: Sequence[PhysicalNode]) -> str:
-    if not stateful:
+def _runs(physical: PhysicalQuery) -> str:
+    steps = _steps(physical.root)
+    if not steps:
         return f"{physical.runner.value}, row by row"
-    steps = ", then ".join(node.brief for node in stateful)
-    return f"{physical.runner.value}: {steps}"
+    return f"{physical.runner.value}: {', then '.join(steps)}"
+
+
+def _steps(node: PhysicalNode) -> list[str]:
+    """The stateful nodes up to one, in the order of work; branches of a plan stand side by side."""
+    branches = [steps for child in node.inputs if (steps := _steps(child))]
+    below = branches[0] if len(branches) == 1 else []
+    if len(branches) > 1:
+        texts = [", then ".join(steps) for steps in branches]
+        below = [" beside ".join(f"({t})" if ", then " in t else t for t in texts)]
+    return [*below, node.brief] if node.is_stateful else below
 
 
 def _attention(physical: PhysicalQuery, stages: Sequence[StageFacts]) -> list[str]:
-    """What may be in the way of who asks: on Spark one task for all; late rows unannounced."""
-    lines = []
+    """What may be in the user's way, the worst first."""
+    lines = [line for node in physical.root.walk() for line in node.warnings]
+    cores = cores_needed(physical.root, physical.time_type)
+    if cores is not None and is_over_a_core(cores):
+        about = "" if cores > MOST_CORES else "about "
+        needed = f"at the stated rates this needs {about}{show_cores(cores)}"
+        lines.append(
+            f"{needed} and runs on one: it will fall behind"
+            if physical.runner is Runner.process
+            else f"{needed}: with fewer it will fall behind"
+        )
     if physical.runner is not Runner.process:
         lines += [
             f"one task does all the work of {stage.title}: {stage.warning}"
@@ -226,12 +313,28 @@ def _attention(physical: PhysicalQuery, stages: Sequence[StageFacts]) -> list[st
         ]
         names = ", ".join(dict.fromkeys(scan.alias for scan in strict))
         if strict:
-            lines.append(f"lateness is 0 for {names}: a row that comes out of order there is late")
+            lines.append(f"lateness is 0 for {names}: any out-of-order row there is late")
     return lines
 
 
 def _of(facts: Sequence[Fact], label: str) -> list[str]:
     return [line for name, lines in facts if name == label for line in lines]
+
+
+def _whole(lines: Sequence[str]) -> list[str]:
+    """The lines as sentences: one that ends with a colon goes on in the next."""
+    found: list[str] = []
+    for line in lines:
+        if found and found[-1].endswith(":"):
+            found[-1] += f" {line}"
+        else:
+            found.append(line)
+    return found
+
+
+def _limits_first(lines: list[str]) -> list[str]:
+    """What limits the rows held, before what is said of them beside that."""
+    return sorted(lines, key=lambda line: "<=" not in line)
 
 
 def _first(lines: list[str], most: int) -> list[str]:

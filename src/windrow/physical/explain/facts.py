@@ -27,6 +27,9 @@ def said(*facts: Fact) -> list[Fact]:
     return [fact for fact in facts if fact[1]]
 
 
+ONCE_FINAL = "each row once no later row can change it"
+"""When rows come that wait until they are final."""
+
 LEAD = "lead"
 """What EXPLAIN calls the distance from a stream's watermark to its newest row, where no lateness
 bounds it."""
@@ -247,10 +250,11 @@ def state_bound(
     """
     time_type = node.time_type
     terms = [*([show_ticks(retention, time_type)] if retention > 0 else []), *beyond]
-    length = " + ".join(terms + lag_terms(node, below) or [show_ticks(0, time_type)])
+    summed = terms + lag_terms(node, below) or [show_ticks(0, time_type)]
+    length = " + ".join(summed)
     if retention < 0:
         length = f"max(0, {length} - {show_ticks(-retention, time_type)})"
-    else:
+    elif len(summed) > 1:
         length = f"({length})"
     rate = " x ".join([f"rate({alias})", *rows.matches])
     return f"{alias} <= {rate} x {length} + one batch"

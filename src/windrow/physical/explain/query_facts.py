@@ -37,7 +37,7 @@ POLLING = {
 
 
 def query_facts(physical: PhysicalQuery) -> list[Fact]:
-    """The answer, the streams, how time goes on, and what may be used for it."""
+    """The answer, the streams, and how time goes on. Memory and cost stand in the summary."""
     sources = physical.root.scans
     answer = (
         "changelog: rows come and go, _change_type and _event_time say when"
@@ -53,11 +53,10 @@ def query_facts(physical: PhysicalQuery) -> list[Fact]:
         ("watermark", [watermark]),
         ("late rows", _late_rows(physical)),
         *schedule_facts(physical),
-        ("memory", [memory_line(physical.options)]),
         *said(
-            ("processor", [node.probe_limit for node in physical.root.walk() if node.probe_limit])
+            ("processor", [node.probe_limit for node in physical.root.walk() if node.probe_limit]),
+            ("cost", [] if has_cost(physical) else [total_cost(physical.root, physical.time_type)]),
         ),
-        ("cost", [total_cost(physical.root, physical.time_type)]),
     ]
     if physical.options.polling is not None:
         facts.insert(3, ("polling", [POLLING[physical.options.polling]]))
@@ -70,12 +69,17 @@ def query_facts(physical: PhysicalQuery) -> list[Fact]:
     return facts
 
 
+def has_cost(physical: PhysicalQuery) -> bool:
+    """Whether a cost can be told, or what to give to know it: the summary has it then."""
+    return any(node.is_priced for node in physical.root.walk())
+
+
 def _late_rows(physical: PhysicalQuery) -> list[str]:
     if not physical.root.has_state:
         return ["none: each row is answered as it comes, whatever its time"]
     return [
-        f"below the watermark as their batch begins: {LATE_ROWS[physical.options.on_late]}",
-        "rows without a time: the same, counted apart",
+        f"below the watermark when their batch begins: {LATE_ROWS[physical.options.on_late]}",
+        "rows without a time: the same, counted separately",
     ]
 
 
@@ -85,7 +89,7 @@ def _updates(physical: PhysicalQuery) -> list[str]:
         return []
     keys = physical.pairs_by
     if keys is None:
-        return ["no updates: nothing but all columns of a row tells it apart from others"]
+        return ["no updates: only all columns together tell a row from others"]
     of_what = f"of one {', '.join(keys)}" if keys else "of the one row"
     return [f"a delete and an insert {of_what} at one instant: update_preimage, update_postimage"]
 
@@ -96,7 +100,7 @@ def memory_line(options: Options) -> str:
     if limit is None:
         return "as much as the windows need (not limited)"
     if options.sheds_memory:
-        return f"at most {limit}, arrivals that wait included; of what would be more a random part"
+        return f"at most {limit}, waiting arrivals included; beyond that, a random sample is kept"
     if options.on_memory == SPILL:
         return f"at most {limit} of state; beyond that old tuples go to disk"
     return f"at most {limit} of state; beyond that the query fails"
@@ -121,7 +125,7 @@ def _table(table: ScanTable) -> str:
     return f"{show_alias(table.table, table.alias)}: read whole as the query starts"
 
 
-TIME_COMES_WITH_ROWS = "no bound while an input brings no rows (ita), for these tell the time; else"
+TIME_COMES_WITH_ROWS = "with ita these bounds hold only while every input brings rows"
 
 
 def schedule_facts(query: PhysicalQuery) -> list[Fact]:
@@ -141,7 +145,7 @@ def as_scheduled(node: PhysicalNode, facts: list[Fact], query: PhysicalQuery) ->
     if query.schedule.name != ITA or query.runner is not Runner.process or not node.is_stateful:
         return facts
     return [
-        (label, [TIME_COMES_WITH_ROWS, *lines] if label == "state" else lines)
+        (label, [*lines, TIME_COMES_WITH_ROWS] if label == "state" else lines)
         for label, lines in facts
     ]
 
@@ -154,7 +158,7 @@ def choice_facts(node: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
         is_asked = query.options.asked_algorithm or query.options.order or not node.is_limited
         by = "by the options given" if is_asked else "by the rates known as the query starts"
         return [("chosen", [f"for all buckets, {by}; the state is that of any plan"])]
-    anew = f"anew once a rate, or the rows at once, are {CHANGED:g} times as many or as few"
+    anew = f"again once a rate, or the rows at once, are {CHANGED:g} times as many, or as few"
     if query.runner is Runner.spark_batch:
         how = [
             "in the worker, for each bucket by its first rows: their rates, and samples of their keys",
@@ -165,13 +169,13 @@ def choice_facts(node: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
         (
             "chosen",
             [
-                "in the worker, for each bucket as a micro-batch begins: by the rates of the rows held"
-                " and come, and samples of their keys",
+                "in the worker, for each bucket when a micro-batch begins: by the rates of rows"
+                " held and new ones, and samples of their keys",
                 anew,
                 _expected(node),
-                f"workers add to the costs of all plans but {DEFAULT} that rows held are laid out in"
-                " every micro-batch",
-                "the state is the same for every plan",
+                f"workers add to the costs of all plans but {DEFAULT} the cost of laying out the"
+                " rows held in every micro-batch",
+                "the state is the same forevery plan",
             ],
         )
     ]

@@ -10,16 +10,20 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from windrow.allocation.loads import Case
 from windrow.errors import DataError, PlanError
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.estimates import show_count, show_rate
 from windrow.physical.explain.facts import Fact, lag_terms, largest_lateness
 from windrow.physical.load_shedding.limits import BEST, Expected, Least, Shedding, pane_ticks
-from windrow.plan.units import show_bytes, show_ticks
+from windrow.plan.units import show_bytes, show_in_one_unit, show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.time_join import SheddingJoin
 
+
+LEAST_PART = 0.005
+"""A smaller part of the answer is not told by its percentage, which would be 0."""
 
 _DIVIDED = {
     BEST: "so that the most results are expected",
@@ -45,9 +49,9 @@ def shed_probes(node: SheddingJoin) -> str:
     shedding = node.shedding
     if not shedding.service_rate:
         return ""
-    beyond = "a random part does" if shedding.may_skip else "the query fails"
+    beyond = "a random sample does" if shedding.may_skip else "the query fails"
     rate = show_rate(shedding.service_rate, node.time_type)
-    return f"at most {rate} probe; where more arrive {beyond}"
+    return f"at most {rate} probe; if more arrive, {beyond}"
 
 
 def shed_state(node: SheddingJoin) -> list[str]:
@@ -56,19 +60,40 @@ def shed_state(node: SheddingJoin) -> list[str]:
     pane = show_ticks(node.pane, node.time_type)
     lag = " + ".join([pane, *lag_terms(node, max(child.delay for child in node.inputs))])
     waiting = [
-        f"arrivals wait until the watermark has passed their {pane}:",
+        f"arrivals wait until the watermark has passed their pane of {show_length(node)}:",
         f"per stream up to its rate x ({lag}) + one batch",
     ]
     if shedding.memory is None:
         return waiting
-    marked = "of tuples that are gone, structures have up to a quarter more entries"
+    marked = "structures hold up to 25% more entries, for expired tuples"
     return [
         *waiting,
-        f"windows and arrivals that wait, together <= {show_memory(shedding)}; one batch at hand on top",
-        f"those that wait have 1 / {len(node.inputs)} of it, and what windows leave; beyond that a"
-        " random part of them waits",
+        f"waiting arrivals have 1 / {len(node.inputs)} of the memory, and what windows leave;"
+        " beyond that a"
+        " random sample of them waits",
         *([marked] if node.algorithm == ASYMMETRIC else []),
     ]
+
+
+def shed_limit(node: SheddingJoin) -> list[str]:
+    """The memory that all of it shares, where that is limited."""
+    if node.shedding.memory is None:
+        return []
+    limit = show_memory(node.shedding)
+    return [f"windows and waiting arrivals together <= {limit}, plus the batch being processed"]
+
+
+def shed_warnings(node: SheddingJoin) -> tuple[str, ...]:
+    """How little of the answer is expected, and what to raise for more of it."""
+    expected, rate = node.shedding.expected, _too_many(node)
+    if rate:
+        return (f"{rate}: raise service_rate",)
+    if expected is None or not node.shedding.sheds or expected.recall >= 1:
+        return ()
+    part = f"only about {_recall(expected)}" if expected.recall >= LEAST_PART else "less than 1%"
+    raised = {Case.processor: "service_rate", Case.memory: "memory"}
+    what = raised.get(Case(expected.case), "memory and service_rate")
+    return (f"{part} of the results are expected: raise {what}",)
 
 
 def waiting_ticks(node: SheddingJoin) -> int:
@@ -79,8 +104,13 @@ def waiting_ticks(node: SheddingJoin) -> int:
 
 def shed_emission(node: SheddingJoin) -> str:
     """When the results of a join that sheds come."""
-    pane = show_ticks(node.pane, node.time_type)
-    return f"each combination once the {pane} of its last tuple are over; adds a delay of {pane}"
+    pane = show_length(node)
+    return f"each combination when the {pane} pane of its last tuple ends; adds a delay of {pane}"
+
+
+def show_length(node: SheddingJoin) -> str:
+    """The length of a pane, in one unit where it is short: `312.5ms`."""
+    return show_in_one_unit(node.pane, node.time_type)
 
 
 def show_memory(shedding: Shedding) -> str:
@@ -95,13 +125,13 @@ def _what(node: SheddingJoin, shedding: Shedding) -> list[str]:
     lines = []
     if shedding.memory is not None:
         lines.append(
-            "memory: a random part of each window is kept where all, with arrivals that wait, are more"
-            f" than {show_memory(shedding)}"
+            "memory: a random sample of each window is kept if all tuples, waiting arrivals"
+            f" included, are more than {show_memory(shedding)}"
         )
     if shedding.service_rate is not None:
         rate = show_rate(shedding.service_rate, node.time_type)
         beyond = (
-            "beyond that a random part of the arrivals probes, and all of them may be kept"
+            "beyond that a random sample of the arrivals probes, and all of them may be kept"
             if shedding.may_skip
             else "beyond that the query fails"
         )
@@ -115,7 +145,8 @@ def _what(node: SheddingJoin, shedding: Shedding) -> list[str]:
     )
     if shedding.sheds:
         lines.append(
-            f"drawn by a hash of the tuple and of seed {shedding.seed}: the same after a restart, and in"
+            f"drawn by a hash of the tuple and of seed {shedding.seed}: the same after a restart,"
+            " and in"
             " any order of arrival"
             + ("" if shedding.memory is None else " while all that waits fits beside the windows")
         )
@@ -151,22 +182,16 @@ def _least(
 
 def _expected(node: SheddingJoin, shedding: Shedding) -> list[str]:
     expected, time_type = shedding.expected, node.time_type
-    allowed = None if shedding.may_skip else shedding.service_rate
-    if expected is not None and allowed is not None and sum(expected.rates) > allowed:
-        return [
-            f"the query fails: {show_rate(sum(expected.rates), time_type)} arrive, more than the"
-            f" service rate of {show_rate(allowed, time_type)} (on_service_rate = fail)"
-        ]
+    if too_many := _too_many(node):
+        return [f"{too_many} (on_service_rate = fail)"]
     if not shedding.sheds:
         return []
     if expected is None:
-        return ["not estimated: not all rates are known; the progress tells the recall"]
-    # Whole only where it is.
-    recall = "100%" if expected.recall == 1 else f"{min(expected.recall, 0.99):.0%}"
-    lines = [f"{expected.case}: recall {recall}"]
+        return ["not estimated: not all rates are known; progress figures show the recall"]
+    lines = [f"{expected.case}: recall {_recall(expected)}"]
     if shedding.is_in_bytes:
-        guessed = ", texts and nested values by a guess" if expected.is_width_assumed else ""
-        lines.append(f"a tuple is taken for {show_bytes(expected.row_bytes)}{guessed}")
+        guessed = "; texts and nested values are guessed" if expected.is_width_assumed else ""
+        lines.append(f"a tuple is assumed to take {show_bytes(expected.row_bytes)}{guessed}")
     if expected.recall < 1:
         lines += [
             _of_input(expected, at, alias, time_type) for at, alias in enumerate(node.aliases)
@@ -175,6 +200,23 @@ def _expected(node: SheddingJoin, shedding: Shedding) -> list[str]:
         if is_decided and node.algorithm != ASYMMETRIC:
             lines.append("look-ups and their order were chosen for these rates and windows")
     return lines
+
+
+def _recall(expected: Expected) -> str:
+    """As text; whole only where it is."""
+    return "100%" if expected.recall == 1 else f"{min(expected.recall, 0.99):.0%}"
+
+
+def _too_many(node: SheddingJoin) -> str:
+    """That more arrive than may probe, where the query fails then; "" elsewhere."""
+    shedding, time_type = node.shedding, node.time_type
+    allowed = None if shedding.may_skip else shedding.service_rate
+    if shedding.expected is None or allowed is None or sum(shedding.expected.rates) <= allowed:
+        return ""
+    return (
+        f"the query fails: {show_rate(sum(shedding.expected.rates), time_type)} arrive, more than the"
+        f" service rate of {show_rate(allowed, time_type)}"
+    )
 
 
 def _of_input(expected: Expected, at: int, alias: str, time_type: str) -> str:
@@ -194,7 +236,8 @@ def _on_spark(shedding: Shedding) -> list[str]:
         lines.append(f"memory is divided evenly among the buckets: {totals}")
     elif shedding.memory is not None:
         lines += [
-            "memory is divided among the buckets by what each would hold, so that a frequent key has the"
+            "memory is divided among the buckets by what each would hold, so that a frequent key"
+            " has the"
             " room that others leave:",
             "a batch run counts its rows first, while streaming each micro-batch tells all buckets",
         ]
@@ -202,7 +245,8 @@ def _on_spark(shedding: Shedding) -> list[str]:
             lines.append(f"where not all fits it is divided evenly: {totals}")
     if shedding.service_rate is not None:
         lines.append(
-            "probes are divided among the buckets pane by pane, by what each is sent: a frequent key has"
+            "probes are divided among the buckets pane by pane, by what each is sent: a frequent"
+            " key has"
             " those that others leave"
         )
     return [*lines, "the bounds hold for the query"]
@@ -275,7 +319,7 @@ def _too_little_memory(join: SheddingJoin, buckets: int) -> PlanError:
         return PlanError(
             "too-little-for-streams",
             said,
-            reason="tuples that wait are part of the memory, and a result takes one of every stream",
+            reason="waiting tuples count towards the memory, and a result needs one of every stream",
             hint=f"raise memory to {shown(each)} or more",
         )
     return PlanError(

@@ -67,7 +67,7 @@ def rate_said(given: object) -> StatedLimit:
     if said is None or said.is_share or said.amount < LEAST_RATE:
         raise PlanError(
             "bad-option",
-            f"service_rate = {_shown(given)} is no rate",
+            f"service_rate = {_shown(given)} is not a rate",
             hint=f"from {LEAST_RATE:g} to {MOST:g}, for instance '1000 per second', or a number per"
             " second",
         )
@@ -260,7 +260,7 @@ class Expected:
         probing: arrivals per tick that probe.
         kept: tuples that are kept.
         recall: the share of all results that this gives.
-        row_bytes: what a tuple is taken for where memory is in bytes.
+        row_bytes: what a tuple is assumed to take where memory is in bytes.
         is_width_assumed: whether that is a guess, for columns are of any width.
     """
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from windrow.physical.explain.facts import Fact, Show, drop_condition, event_time, plus, state_bound
+from windrow.physical.explain.facts import (
+    ONCE_FINAL,
+    Fact,
+    Show,
+    drop_condition,
+    event_time,
+    plus,
+    state_bound,
+)
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
 from windrow.physical.nodes.shapes import TwoStreamJoin
 from windrow.physical.partitioning.buckets import show_class
@@ -86,6 +94,11 @@ class AsofSweep(TwoStreamJoin):
         """For EXPLAIN."""
         kind = f", {KIND_NAMES[self.kind]}" if self.kind in KIND_NAMES else ""
         return f"AsofSweep {' with '.join(self.aliases)}{kind}"
+
+    @property
+    def brief(self) -> str:
+        """What it joins."""
+        return f"{self.about} of {self.title.partition(' ')[2]}"
 
 
 _CHOICES = {
@@ -168,16 +181,16 @@ def _state(node: AsofSweep, below: int) -> list[str]:
     if match.direction != "forward":
         theirs += keys
         if match.tolerance is None:
-            theirs += ", for ever" if node.classes else ""
+            theirs += ", forever" if node.classes else ""
     return [mine, theirs]
 
 
 def _emission(node: AsofSweep, time_type: str) -> str:
     if node.own_delay:
-        return f"when final; adds a delay of {show_ticks(node.own_delay, time_type)}"
+        return f"{ONCE_FINAL}; adds a delay of {show_ticks(node.own_delay, time_type)}"
     is_prompt = node.match.direction == "backward" or (
         node.match.direction == "forward" and node.kind == "inner"
     )
     if is_prompt or node.match.tolerance is not None:
-        return "when final; adds no delay"
-    return "when final; the delay has no bound"
+        return f"{ONCE_FINAL}; adds no delay"
+    return f"{ONCE_FINAL}; the delay has no bound"

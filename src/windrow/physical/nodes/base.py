@@ -309,6 +309,11 @@ class PhysicalNode:
         return []
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should act on before running it, for the summary of EXPLAIN."""
+        return ()
+
+    @property
     def about(self) -> str:
         """What it does, in the words that a checkpoint keeps for people."""
         return self.title

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import MATCH_ALGORITHMS, MATWIN, PAGED
 from windrow.physical.explain.facts import (
+    ONCE_FINAL,
     Fact,
     Show,
     drop_condition,
@@ -111,6 +112,11 @@ class MatwinBestmatch(TwoStreamJoin):
     def title(self) -> str:
         """For EXPLAIN."""
         return f"MatwinBestmatch {' with '.join(self.aliases)}, {self.kind}"
+
+    @property
+    def brief(self) -> str:
+        """What it joins."""
+        return f"{self.about} of {self.title.partition(' ')[2]}"
 
     def _without_keys(self, buckets: int) -> Partitioning:
         return cells_of(self, buckets)
@@ -240,8 +246,9 @@ def _state(node: MatwinBestmatch, below: int) -> list[str]:
 def _emission(node: MatwinBestmatch, time_type: str) -> str:
     ticks = max(map(node.wait, node.judged))
     added = f"adds a delay of {show_ticks(ticks, time_type)}" if ticks > 0 else "adds no delay"
-    first = "" if len(node.judged) == 1 else " for either of its rows"
-    return f"when final{first}; {added}"
+    if len(node.judged) == 1:
+        return f"{ONCE_FINAL}; {added}"
+    return f"each pair once no later row can change it for one of its two rows; {added}"
 
 
 @dataclass(frozen=True)
@@ -313,7 +320,7 @@ class SlidingSkyline(MakesChanges, OneInput):
         below, alive = self.input.delay, self.input.alive_ticks
         trailing = plus("the watermark", -below, time_type)
         kept = "the pairs that no pair which stays as long dominates"
-        rows = "for ever" if alive is None else lifetime(self.input, alive)
+        rows = "forever" if alive is None else lifetime(self.input, alive)
         state = [
             f"{kept}, of those alive" if alive is not None else f"{kept}: the best pairs so far"
         ]
@@ -334,9 +341,10 @@ class SlidingSkyline(MakesChanges, OneInput):
             (
                 "why",
                 [
-                    "what is best changes as pairs come and go: of each is kept from when on it is free",
-                    "of all that dominate it; one that never will be again is dropped",
-                    "a step reads the pairs that new ones are compared with, and writes those that change",
+                    "the best pairs change as pairs come and go: each is kept with the time from which",
+                    "no other dominates it; one that always will be dominated is dropped",
+                    "a step reads the pairs that new ones are compared with, and writes those"
+                    " that change",
                 ],
             ),
         ]

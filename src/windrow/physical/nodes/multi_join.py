@@ -354,6 +354,10 @@ class MultiJoin(_OfSomeJoins):
         """What a join of a special kind adds, in front of the windows."""
         return []
 
+    def _own_limit(self) -> list[str]:
+        """What limits all that it holds together, where something does."""
+        return []
+
     def _own_state(self) -> list[str]:
         """What a join of a special kind holds beside the rows of its windows."""
         return []
@@ -376,6 +380,7 @@ class MultiJoin(_OfSomeJoins):
             (
                 "state",
                 [
+                    *self._own_limit(),
                     *(state_bound(self, rows, alias, kept, below) for rows, alias, kept in members),
                     *self._own_state(),
                 ],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.physical.explain.facts import (
+    ONCE_FINAL,
     Fact,
     Show,
     alive_bound,
@@ -128,7 +129,7 @@ class RangeAggregate(TwoStreamJoin):
             ),
             (
                 "emits",
-                [f"when final; adds {f'a delay of {added}' if self.own_delay else 'no delay'}"],
+                [f"{ONCE_FINAL}; adds {f'a delay of {added}' if self.own_delay else 'no delay'}"],
             ),
             ("why", cost_of_a_change(sliding, is_steady=True)),
         ]

@@ -79,7 +79,7 @@ class SnapshotJoin(MultiJoin):
             ("times", stated_windows(self.graph, time_type)),
             (
                 "retention",
-                [f"drop a row when {watermark} has come to its end, or to what takes it back"],
+                [f"drop a row when {watermark} has reached its end, or what takes it back"],
             ),
             ("state", [self._held(child, alias, below) for child, alias in members]),
             ("probes", probes(self)),

@@ -14,8 +14,10 @@ from windrow.physical.load_shedding.facts import (
     check_enough,
     shed_emission,
     shed_facts,
+    shed_limit,
     shed_probes,
     shed_state,
+    shed_warnings,
 )
 from windrow.physical.load_shedding.limits import (
     OF_A_STRUCTURE,
@@ -181,6 +183,14 @@ class SheddingJoin(TimeJoin):
 
     def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
         return shed_facts(self)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """How little is expected of it."""
+        return shed_warnings(self)
+
+    def _own_limit(self) -> list[str]:
+        return shed_limit(self)
 
     def _own_state(self) -> list[str]:
         return shed_state(self)

@@ -51,8 +51,8 @@ def add_aggregate(function: AggregateFunction) -> None:
     if bool(function.accumulator) == bool(function.computed_as):
         raise PlanError(
             "aggregate-without-accumulator",
-            f"nothing says what computes the aggregate {function.name}, or two things do",
-            hint="name its accumulator, as module:name, or the aggregate that it is computed as",
+            f"the aggregate {function.name} must name either an accumulator or computed_as, not both",
+            hint="give accumulator='module:name', or computed_as= the aggregate that it is computed as",
         )
     for name in function.names:
         AGGREGATES.add(name, function)

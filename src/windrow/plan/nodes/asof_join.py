@@ -65,7 +65,7 @@ class AsofJoin(PairJoin):
         left, right = self.aliases
         raise PlanError(
             "unbounded-delay",
-            f"what lies above the as-of join of {left} and {right} would wait for ever",
+            f"what lies above the as-of join of {left} and {right} would wait forever",
             reason=f"a row of {left} waits for a match in {right} that may never come, and keeps"
             " all that follows it",
             hint="bound the wait: TOLERANCE INTERVAL '1' HOUR, or the time that you mean",

@@ -127,7 +127,7 @@ class Node:
         if not all(child.rows_end for child in self.inputs):
             raise PlanError(
                 "unbounded-state",
-                f"{what} keeps its rows for ever",
+                f"{what} keeps its rows forever",
                 reason="no window says when a row leaves it",
                 hint="give its streams a window, for instance sales [RANGE INTERVAL '1' HOUR]",
             ).at(span)

@@ -119,7 +119,7 @@ class BestmatchJoin(PairJoin):
         if max(self.lo, self.hi) >= UNBOUNDED:
             raise PlanError(
                 "unbounded-state",
-                "the bestmatch join keeps tuples for ever",
+                "the bestmatch join keeps tuples forever",
                 reason="no bound on time says which tuples may still become a pair",
                 hint="bound it, for instance WHERE abs(l.ts - r.ts) <= INTERVAL '10' MINUTES",
             ).at(self.span)

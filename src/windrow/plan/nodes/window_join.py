@@ -253,7 +253,7 @@ class WindowJoin(Node):
             )
 
     def _keeps(self, alias: str, reason: str, hint: str) -> PlanError:
-        joined = f"the join of {listed(self.aliases)} keeps tuples of {alias} for ever"
+        joined = f"the join of {listed(self.aliases)} keeps tuples of {alias} forever"
         return PlanError("unbounded-state", joined, reason=reason, hint=hint).at(self.span)
 
     def _verify_counts(self, counts: CountWindows) -> None:

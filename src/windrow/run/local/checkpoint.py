@@ -36,7 +36,7 @@ class Checkpoint:
         rows_out: rows of the answer, the pending ones excluded.
         streams: what each stream has brought; None where it was not written down.
         columns: what each alias reads of its stream: time and columns with their types.
-        scheduling: how it was scheduled; by negative tuples operators hold other rows.
+        scheduling: how it was scheduled; with negative tuples operators hold other rows.
         clocks: those that had come to each driver; None where all had come to the watermark.
         operators: what each operator computes, of which aliases; none where it was not written down.
         tables: a digest of each table that rows meet again when they are taken back.
@@ -92,7 +92,7 @@ class Checkpoint:
                 "unknown-state-version",
                 f"the checkpoint has state version {self.version}",
                 reason=f"this version of Windrow reads state version {CHECKPOINT_VERSION}",
-                hint="resume with the Windrow that made the checkpoint, or start anew",
+                hint="resume with the version of Windrow that made the checkpoint, or start afresh",
             )
         if sql != self.sql:
             raise PlanError(
@@ -105,7 +105,7 @@ class Checkpoint:
             raise PlanError(
                 "checkpoint-of-another-plan",
                 f"the checkpoint was made with scheduling {self.scheduling}, not {scheduling}",
-                reason="by negative tuples operators hold other rows",
+                reason="with negative tuples operators hold other rows",
                 hint=f"resume with scheduling = {self.scheduling!r}, or start without resume",
             )
         if self.operators and operators and tuple(operators) != self.operators:
@@ -138,7 +138,8 @@ class Checkpoint:
                     f"the table {name} has other rows than when the checkpoint was made",
                     reason="it is joined to rows that are taken back: what came with the old rows would"
                     " never go",
-                    hint=f"put the rows of {name} back, start anew, or join {name} to the stream itself,"
+                    hint=f"put the rows of {name} back, start afresh, or join {name} to the"
+                    " stream itself,"
                     " below the aggregate (FROM (SELECT .. FROM stream, table ..) ..)",
                 )
 

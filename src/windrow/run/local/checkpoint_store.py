@@ -152,9 +152,9 @@ class CheckpointStore:
             "sink-of-another-time",
             f"the sink has the epochs of this run up to {written}, and {str(self.folder)!r} has"
             f" checkpoints of: {kept}",
-            reason="one of the two was put back, emptied, or belongs to something else; to go on would"
-            " lose rows of the answer, or give them twice",
-            hint="put back the other one as well, or begin anew with an empty checkpoint and sink",
+            reason="one of the two was restored, emptied, or belongs to something else; going on"
+            " would lose or repeat rows of the answer",
+            hint="restore the other one as well, or begin anew with an empty checkpoint and sink",
         )
 
     def write(self, stored: Stored, confirmed: int) -> None:
@@ -269,7 +269,8 @@ class CheckpointStore:
                 "unknown-state-version",
                 f"the checkpoint in {str(self.folder)!r} has layout {about.get('layout')}",
                 reason=f"this version of Windrow reads layout {LAYOUT}",
-                hint="resume with the Windrow that made it, or begin anew in an empty folder",
+                hint="resume with the version of Windrow that made it, or begin anew in an empty"
+                " folder",
             )
         self.run = about["run"]
         spots = {
@@ -432,7 +433,7 @@ def _in_use(folder: Path) -> PlanError:
     return PlanError(
         "checkpoint-in-use",
         f"another process runs with the checkpoint in {str(folder)!r}",
-        reason="two runs that read on from one place would give the answer twice",
+        reason="two runs from one checkpoint would give the answer twice",
         hint="stop that one first, or give this run a folder of its own",
     )
 

@@ -291,8 +291,8 @@ def start(
     if query.options.on_late == "keep" and query.options.dead_letters is None:
         raise PlanError(
             "no-dead-letters",
-            'on_late="keep" says nothing about where late rows go',
-            reason="a run may last for ever, and they would be held as long",
+            'on_late="keep" needs a folder for late rows',
+            reason="a run may last forever, and would hold all of them",
             hint="name a folder for them: dead_letters='late'",
         )
     if course.checkpoint is not None:
@@ -334,7 +334,7 @@ def not_replayable(stream: str) -> ResourceError:
     """The error of a stream that cannot be read again after a restart."""
     return ResourceError(
         "not-replayable",
-        f"{stream} cannot be read on from where a checkpoint was made",
+        f"{stream} cannot be read from where a checkpoint was made",
         reason="an iterator is read once, and what it has given is gone with the process",
         hint="give a source that can be read again: windrow.files(..), windrow.kafka(..), or a table;"
         " or leave checkpoint out",

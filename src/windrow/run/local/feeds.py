@@ -109,7 +109,7 @@ class ArrivalClock:
         if not isinstance(instant, datetime) or instant.tzinfo is None:
             raise BindError(
                 "bad-clock",
-                f"the session's clock gives {instant!r}, which is no instant",
+                f"the session's clock gives {instant!r}, which is not an instant",
                 reason="it is to give a datetime with a time zone",
                 hint=_CLOCK,
             )

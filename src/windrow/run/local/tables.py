@@ -113,7 +113,7 @@ def outside_table(name: str, outside: Source, refresh: Any) -> TableSource:
     if ticks <= 0:
         raise BindError(
             "bad-length",
-            f"refresh is {refresh!r}, which is no length of time",
+            f"refresh is {refresh!r}, which is not a length of time",
             hint="for instance refresh='5 minutes'",
         )
     return RefreshedTable(name, outside, ticks / 1_000_000)

@@ -70,8 +70,8 @@ def _too_deep(error: Exception) -> WindrowError | None:
         return None
     return PlanError(
         "query-too-deep",
-        "the query goes deeper than Spark has room for",
-        reason="Spark reads operators in a row by calls within calls, on the stack of the driver's JVM",
+        "the query is nested too deeply for Spark",
+        reason="Spark reads chained operators recursively, on the stack of the driver's JVM",
         hint="give it a larger one: --conf spark.driver.extraJavaOptions=-Xss16m; or compute a part of"
         " the expression in a derived table",
     )

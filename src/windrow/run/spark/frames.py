@@ -61,7 +61,7 @@ def describe(df: DataFrame) -> tuple[Schema, bool]:
     if not (hasattr(df, "isStreaming") and isinstance(getattr(df, "schema", None), StructType)):
         raise BindError(
             "not-a-dataframe",
-            f"a session on Spark takes DataFrames of Spark's, not {type(df).__name__}",
+            f"a session on Spark takes Spark DataFrames, not {type(df).__name__}",
             hint="make one with spark.createDataFrame(..), or use windrow.Session() without Spark",
         )
     fields = tuple(Field(field.name, type_text(field.dataType)) for field in df.schema.fields)

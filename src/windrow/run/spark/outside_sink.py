@@ -129,9 +129,9 @@ class Writing:
                 "sink-of-another-time",
                 f"the sink has the epochs of this run up to {self.committed}, and the checkpoint in"
                 f" {self.place!r} goes on with {epoch}",
-                reason="one of the two was put back, emptied, or belongs to something else; to go on would"
-                " lose rows of the answer, or give them twice",
-                hint="put back the other one as well, or begin anew with an empty checkpoint and sink",
+                reason="one of the two was restored, emptied, or belongs to something else;"
+                " going on would lose or repeat rows of the answer",
+                hint="restore the other one as well, or begin anew with an empty checkpoint and sink",
             )
 
     def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -134,8 +134,9 @@ class Reading:
             first = found[0]
             raise DataError(
                 "aside-without-folder",
-                f"{self.stream} has what cannot be read as a row, at {json.dumps(first.offset)} of"
-                f" partition {first.partition}, and there is no folder to keep it in",
+                f"{self.stream} has a record that could not be read as a row, at"
+                f" {json.dumps(first.offset)} of"
+                f" partition {first.partition}, and no folder is set to keep it in",
                 reason=first.why,
                 hint="name one with the option dead_letters, a path or a URI that all workers reach",
             )

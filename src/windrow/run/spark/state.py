@@ -134,7 +134,7 @@ def manifest_from_json(text: str, expected: Identity) -> Manifest:
             "unknown-state-version",
             f"the checkpoint holds state of version {raw.get('version')}; "
             f"this Windrow reads version {STATE_VERSION}",
-            hint="run the Windrow that made it, or start with a new checkpointLocation",
+            hint="run the version of Windrow that made it, or start with a new checkpointLocation",
         )
     found = Identity(**raw["identity"])
     if found.fingerprint != expected.fingerprint:

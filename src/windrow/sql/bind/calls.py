@@ -113,7 +113,9 @@ def _check_number(node: exp.Expr, function: UserFunction, given: int) -> None:
             "function-arguments",
             f"{function.name} is called with {given} arguments"
             + (f" and takes {wanted}" if wanted else ""),
-            reason="" if given else "a function has a value per row, by something of the row",
+            reason=""
+            if given
+            else "a function computes a value for each row, from something in the row",
             hint="write the arguments that it was registered with, or register it anew",
         ).at(span_of(node))
 

@@ -256,7 +256,7 @@ def _rows(first: exp.Expr | None, item: exp.Expr, name: str, function: TableFunc
     if rows is None:
         raise BindError(
             "table-function-arguments",
-            f"the first argument of {name} is no stream",
+            f"the first argument of {name} is not a stream",
             hint=f"write {function.usage}, with the name of a stream or (SELECT ..) in front",
         ).at(span_of(item))
     rows.meta.update(first.meta if first is not None else {})
@@ -276,7 +276,7 @@ def _constant(tree: exp.Expr, name: str, function: TableFunction) -> Constant:
             return None
     raise BindError(
         "table-function-arguments",
-        f"an argument of {name} is no constant",
+        f"an argument of {name} is not a constant",
         reason="what it does is the same for all rows",
         hint=f"write {function.usage}, with numbers and texts",
     ).at(span_of(tree))

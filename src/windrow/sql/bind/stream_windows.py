@@ -90,7 +90,7 @@ def count_windows(
                 "no-window-per-stream",
                 f"{source.alias} has no window of its own",
                 reason="beside a count window, each stream says which of its tuples are there;"
-                " without a window they would be kept for ever",
+                " without a window they would be kept forever",
                 hint=f"add it in FROM: {source.alias} [ROWS 100] or {source.alias} [RANGE {length}]",
             ).at(source.span)
     text = text_of(counted[0], scope.sql) if counted else ""
@@ -125,7 +125,7 @@ def _number(node: exp.Expr, sql: str) -> int:
             return number
     raise BindError(
         "bad-row-count",
-        f"{text_of(node, sql)} is no number of rows",
+        f"{text_of(node, sql)} is not a number of rows",
         reason="a count window holds a whole number of tuples, one or more",
         hint="write a plain number, for instance [ROWS 100] or WINDOW = 100 ROWS",
     ).at(span_of(node))
@@ -136,7 +136,7 @@ def _column(tree: exp.Expr, source: FromItem, sql: str) -> str:
     if not isinstance(tree, exp.Column) or isinstance(tree.this, exp.Star):
         raise BindError(
             "partition-by-expression",
-            f"PARTITION BY {text_of(tree, sql)} is no column of {source.alias}",
+            f"PARTITION BY {text_of(tree, sql)} is not a column of {source.alias}",
             hint="compute it in a derived table: FROM (SELECT .., f(x) AS k FROM a) a"
             " [PARTITION BY k ROWS 5]",
         ).at(span_of(tree))

@@ -49,7 +49,7 @@ def _unbounded(graph: WindowGraph, scope: Scope, places: Places) -> Iterator[Pla
         yield PlanError(
             "unbounded-state",
             f"the join of {names} has no window",
-            reason="without a bound on time, state would grow for ever",
+            reason="without a bound on time, state would grow forever",
             hint=f"add a window at the end, for instance  WINDOW = {length}",
         )
     components = graph.components()
@@ -59,7 +59,7 @@ def _unbounded(graph: WindowGraph, scope: Scope, places: Places) -> Iterator[Pla
         yield PlanError(
             "windows-not-connected",
             f"no window connects {shown}",
-            reason="without a bound between them, state would grow for ever",
+            reason="without a bound between them, state would grow forever",
             hint=f"add a window, for instance {_example(scope, components[0][-1], components[1][0])}",
         )
     for a, b in graph.unbounded_pairs():
@@ -73,7 +73,7 @@ def _unbounded(graph: WindowGraph, scope: Scope, places: Places) -> Iterator[Pla
         yield PlanError(
             "unbounded-window",
             f"tuples of {then.alias} may come any time after those of {first.alias}",
-            reason=f"every tuple of {first.alias} would be kept for ever",
+            reason=f"every tuple of {first.alias} would be kept forever",
             hint=f"add an upper bound, for instance  {add}",
         ).at(stated[0] if stated else None)
 
@@ -121,7 +121,7 @@ def _self_join(graph: WindowGraph, scope: Scope, span: Span | None) -> PlanError
                 "self-join-without-window",
                 f"{right.alias} and {left.alias} are both {left.stream}, with no window between"
                 " them",
-                reason="each tuple would meet every other tuple of its own stream, for ever",
+                reason="each tuple would meet every other tuple of its own stream, forever",
                 hint=f"add {_example(scope, b, a)}",
             ).at(left.span or span)
     return None

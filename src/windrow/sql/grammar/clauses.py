@@ -343,5 +343,5 @@ class PairJoinParser(ClauseParser):
         if self._match_text_seq("CURRENT", "ROW"):
             return WindowEnd(this=exp.Literal.number(0), is_before=False)
         if self._curr.text.upper() == "UNBOUNDED":
-            self._fail("the range has two ends, or rows would be kept for ever", usual)
+            self._fail("the range has two ends, or rows would be kept forever", usual)
         return self._parse_end_of_window(usual)

@@ -176,7 +176,7 @@ def refuse_numbers(tokens: Iterable[Token]) -> None:
         if number is None:
             raise ParseError(
                 "bad-number",
-                f"{shown} is no number",
+                f"{shown} is not a number",
                 hint="write digits, a point and an exponent: 12, 1.5, 2e5, 1.5e-3",
             ).at(Span(token.start, token.end + 1))
         exponent = (number[1] or "").lstrip("+-0")

@@ -235,7 +235,7 @@ def _nothing_to_aggregate(node: AggregateCall, name: str, inside: str) -> ParseE
     if inside == "DISTINCT":
         hint = "write what is to be distinct behind DISTINCT, for instance  COUNT(DISTINCT x)"
     return ParseError(
-        "aggregate-without-argument", f"{name}({inside}) says nothing to aggregate", hint=hint
+        "aggregate-without-argument", f"{name}({inside}) has nothing to aggregate", hint=hint
     ).at(span_of(node))
 
 

@@ -133,7 +133,7 @@ class _Bestmatch:
         if said and kind == PLAIN:
             raise PlanError(
                 "keep-unmatched-of-plain",
-                "KEEP UNMATCHED says nothing in a plain BESTMATCH JOIN",
+                "KEEP UNMATCHED has no meaning in a plain BESTMATCH JOIN",
                 reason="it looks for the best of all pairs, not for those of each tuple: most tuples"
                 " are in none of them, with a candidate or without",
                 hint="say whose tuples are kept: LEFT, RIGHT or FULL OUTER BESTMATCH JOIN",
@@ -273,7 +273,7 @@ class _Bestmatch:
             raise PlanError(
                 "bestmatch-without-time-bound",
                 f"the bestmatch join of {aliases[0]} and {aliases[1]} has no bound on time",
-                reason="no pair would ever be known to be the best, and state would grow for ever",
+                reason="no pair would ever be known to be the best, and state would grow forever",
                 hint=f"add in WHERE: abs({left} - {right}) <= {example_length(self.scope.time_type)}",
             ).at(span)
         return graph

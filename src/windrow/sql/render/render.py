@@ -214,7 +214,7 @@ def _refuse_aggregate(node: exp.Expr) -> None:
     if aggregate is not None:
         raise BindError(
             "misplaced-aggregate",
-            "an aggregate stands where one row is looked at",
+            "an aggregate stands where a single row is expected",
             reason="aggregates belong to the SELECT list and to HAVING",
             hint="compute it in a derived table with a window, and compare its column",
         ).at(span_of(aggregate))

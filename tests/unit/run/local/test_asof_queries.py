@@ -60,7 +60,7 @@ def test_what_waits_for_ever_has_nothing_above_it(left_and_right: windrow.Sessio
     with pytest.raises(PlanError) as caught:
         left_and_right.sql(f"SELECT COUNT(*) AS n FROM ({ahead}) m [RANGE 5]")
     assert str(caught.value).splitlines()[0] == (
-        "PlanError[unbounded-delay]: what lies above the as-of join of l and r would wait for ever"
+        "PlanError[unbounded-delay]: what lies above the as-of join of l and r would wait forever"
     )
     assert "TOLERANCE" in caught.value.hint
     bounded = left_and_right.sql(f"SELECT COUNT(*) AS n FROM ({ahead} TOLERANCE 3) m [RANGE 5]")

@@ -70,7 +70,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path):
             CheckpointStore(tmp_path)
         assert str(refused.value) == (
             f"PlanError[checkpoint-in-use]: another process runs with the checkpoint in '{tmp_path}'\n"
-            "  two runs that read on from one place would give the answer twice\n"
+            "  two runs from one checkpoint would give the answer twice\n"
             "  hint: stop that one first, or give this run a folder of its own"
         )
     finally:
@@ -227,14 +227,14 @@ def test_another_query_is_refused(tmp_path):
 
 def test_an_iterator_cannot_be_read_again_after_a_restart(tmp_path):
     w = session({"a": iter([rows(3)])}, time="t")
-    with pytest.raises(windrow.ResourceError, match="a cannot be read on from where") as refused:
+    with pytest.raises(windrow.ResourceError, match="a cannot be read from where") as refused:
         w.run("SELECT k FROM a", to=Tray(), checkpoint=tmp_path)
     assert refused.value.condition == "not-replayable"
 
 
 def test_late_rows_are_kept_only_where_there_is_a_place_for_them():
     w = session({"a": Shelf([rows(3)])}, time="t")
-    with pytest.raises(windrow.PlanError, match="says nothing about where late rows go"):
+    with pytest.raises(windrow.PlanError, match="needs a folder for late rows"):
         w.run("SELECT COUNT(*) AS n FROM a [RANGE 5]", to=Tray(), on_late="keep")
 
 

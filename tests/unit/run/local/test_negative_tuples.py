@@ -128,6 +128,6 @@ def test_a_query_by_negative_tuples_is_resumed_as_one():
         drawn_streams().sql(SUM, resume=checkpoint)
     assert str(refused.value) == (
         "PlanError[checkpoint-of-another-plan]: the checkpoint was made with scheduling nta, not tpa\n"
-        "  by negative tuples operators hold other rows\n"
+        "  with negative tuples operators hold other rows\n"
         "  hint: resume with scheduling = 'nta', or start without resume"
     )

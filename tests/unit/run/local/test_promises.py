@@ -222,7 +222,7 @@ def test_a_closing_punctuation_gives_the_rest_though_the_stream_stays_open():
         (
             {"read_ahead": 0},
             "BindError[bad-read-ahead]: the read-ahead of the stream a is 0\n"
-            "  so many rows in a row beyond an instant say that nothing at or before it follows\n"
+            "  after so many consecutive rows beyond an instant, none at or before it follows\n"
             "  hint: 1 or more; with 1 the stream comes in the order of time",
         ),
         (
@@ -235,7 +235,7 @@ def test_a_closing_punctuation_gives_the_rest_though_the_stream_stays_open():
             {"punctuation": "k"},
             "BindError[bad-punctuation-type]: the column 'k', which says which rows of a are"
             " punctuations, is string\n"
-            "  it must be a BOOLEAN: true in rows that are no data, but a promise\n"
+            "  it must be a BOOLEAN: true in rows that are not data, but a promise\n"
             "  hint: compute such a column before you register the stream",
         ),
         (

@@ -351,7 +351,7 @@ def test_a_checkpoint_of_an_unknown_version_is_refused():
     assert str(error.value) == (
         "ResourceError[unknown-state-version]: the checkpoint has state version 99.1\n"
         "  this version of Windrow reads state version 6.1\n"
-        "  hint: resume with the Windrow that made the checkpoint, or start anew"
+        "  hint: resume with the version of Windrow that made the checkpoint, or start afresh"
     )
 
 

@@ -114,7 +114,7 @@ def test_a_checkpoint_that_counts_batches_is_refused():
     assert str(caught.value) == (
         "ResourceError[unknown-state-version]: the checkpoint has state version 5\n"
         f"  this version of Windrow reads state version {CHECKPOINT_VERSION}\n"
-        "  hint: resume with the Windrow that made the checkpoint, or start anew"
+        "  hint: resume with the version of Windrow that made the checkpoint, or start afresh"
     )
 
 

@@ -136,7 +136,7 @@ def message(call: Callable[[], Any], kind: type[Exception]) -> str:
 
 def test_an_instant_of_another_type_is_refused() -> None:
     assert message(lambda: W.state_at(changelog(ONE), True), BindError) == (
-        "BindError[instant-type]: the instant True is no BIGINT, which _event_time is\n"
+        "BindError[instant-type]: the instant True is not a BIGINT, which _event_time is\n"
         "  hint: give a whole number, 1030"
     )
 
@@ -145,7 +145,7 @@ def test_rows_that_are_no_changelog_are_refused() -> None:
     table = changelog(ONE)
     assert message(lambda: W.state_at(table.drop_columns("_change_type"), 1), BindError) == (
         "BindError[not-a-changelog]: the rows have no column _change_type\n"
-        "  it is a changelog that tells what is true at an instant\n"
+        "  only a changelog tells what is true at an instant\n"
         "  hint: give what an aggregate, or a query with EMIT CHANGES, answered; there are"
         " _event_time, k"
     )
@@ -156,7 +156,7 @@ def test_rows_that_are_no_changelog_are_refused() -> None:
         "  hint: give the changelog as it was answered, or cast the column back"
     )
     assert message(lambda: W.state_at(table.drop_columns("k"), 1), BindError) == (
-        "BindError[not-a-changelog]: the rows have no columns beside _change_type and _event_time\n"
+        "BindError[not-a-changelog]: the rows have no columns besides _change_type and _event_time\n"
         "  hint: keep the columns of the answer"
     )
 

@@ -160,7 +160,7 @@ def test_a_table_that_rows_meet_again_when_they_go_must_be_the_same_after_a_rest
         "PlanError[checkpoint-of-another-table]: the table f has other rows than when the checkpoint"
         " was made\n"
         "  it is joined to rows that are taken back: what came with the old rows would never go\n"
-        "  hint: put the rows of f back, start anew, or join f to the stream itself, below the"
+        "  hint: put the rows of f back, start afresh, or join f to the stream itself, below the"
         " aggregate (FROM (SELECT .. FROM stream, table ..) ..)"
     )
 

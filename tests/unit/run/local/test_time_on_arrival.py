@@ -194,7 +194,7 @@ def test_the_data_has_no_column_of_that_name():
     said = refused(BindError, lambda: Session().stream("a", [batch(1)], time=ON_ARRIVAL.named("V")))
     assert said == (
         "BindError[duplicate-column]: a has a column 'V', the name of the time of arrival\n"
-        "  hint: call it otherwise: time=windrow.ON_ARRIVAL.named('arrived_at')"
+        "  hint: give it another name: time=windrow.ON_ARRIVAL.named('arrived_at')"
     )
 
 

@@ -14,8 +14,8 @@ def test_an_expression_that_is_too_deep_for_spark_is_refused_with_what_to_set():
     with pytest.raises(PlanError) as caught, within_sparks_stack():
         raise RuntimeError(OVERFLOW)
     assert str(caught.value) == (
-        "PlanError[query-too-deep]: the query goes deeper than Spark has room for\n"
-        "  Spark reads operators in a row by calls within calls, on the stack of the driver's JVM\n"
+        "PlanError[query-too-deep]: the query is nested too deeply for Spark\n"
+        "  Spark reads chained operators recursively, on the stack of the driver's JVM\n"
         "  hint: give it a larger one: --conf spark.driver.extraJavaOptions=-Xss16m; or compute a part"
         " of the expression in a derived table"
     )

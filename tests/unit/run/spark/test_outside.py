@@ -138,9 +138,8 @@ def test_a_sink_that_has_more_than_its_checkpoint_is_refused():
     assert str(refused.value) == (
         "ResourceError[sink-of-another-time]: the sink has the epochs of this run up to 7, and the"
         " checkpoint in 'state' goes on with 5\n"
-        "  one of the two was put back, emptied, or belongs to something else; to go on would lose rows"
-        " of the answer, or give them twice\n"
-        "  hint: put back the other one as well, or begin anew with an empty checkpoint and sink"
+        "  one of the two was restored, emptied, or belongs to something else; going on would lose or repeat rows of the answer\n"
+        "  hint: restore the other one as well, or begin anew with an empty checkpoint and sink"
     )
 
 

@@ -63,7 +63,7 @@ def test_an_unknown_version_is_refused() -> None:
     assert refusal(Manifest(MINE, version=99)) == (
         "PlanError[unknown-state-version]: the checkpoint holds state of version 99; this Windrow "
         "reads version 6\n"
-        "  hint: run the Windrow that made it, or start with a new checkpointLocation"
+        "  hint: run the version of Windrow that made it, or start with a new checkpointLocation"
     )
 
 

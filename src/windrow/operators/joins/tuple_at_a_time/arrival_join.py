@@ -2,7 +2,7 @@
 
 A push goes through three steps:
 
-1. Rows that can match nothing are left out; the others join the lanes and the state (`inputs.py`).
+1. Rows that can match nothing are left out; the others join the lanes and the state (`join_inputs.py`).
 2. The machine, which the algorithm names (`physical.algorithms`), takes the tuples of all inputs,
    in time order, and gives positions of combinations, block by block.
 3. Each block is tested where the machine could not, and gathered (`results.py`).
