@@ -79,7 +79,7 @@ def instant_ticks(instant: Instant, time_type: str) -> int:
             return (instant - _EPOCH.replace(tzinfo=None)) // _TICK
     raise BindError(
         "instant-type",
-        f"the instant {instant!r} is no {time_type.upper()}, which {EVENT_TIME} is",
+        f"the instant {instant!r} is not a {time_type.upper()}, which {EVENT_TIME} is",
         hint=f"give {_EXAMPLES[time_type]}",
     )
 
