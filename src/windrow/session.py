@@ -7,12 +7,19 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, cast, overload
 
-from windrow.errors import BindError, PlanError, UnsupportedError, errors_in
+from windrow.errors import PlanError, UnsupportedError, errors_in
 from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import Hints, Lateness, Promises, StreamInfo, of_changes, stream_info
 from windrow.plan.exprs import deep_calls
-from windrow.runners.base import Question, Registered, Run, SessionRunner
+from windrow.runners.base import (
+    Question,
+    Registered,
+    Run,
+    SessionRunner,
+    check_function_name,
+    check_name,
+)
 from windrow.runners.in_process import LocalRunner
 from windrow.runners.on_spark import OnSpark
 from windrow.schema import OnArrival
@@ -147,7 +154,7 @@ class Session(Generic[Answer]):
             >>> sales = pa.table({"item": ["pen"], "at": [7]})
             >>> Session().stream("sales", sales, time="at", lateness=2)
         """
-        _check_name(name)
+        check_name(name)
         source = self._runner.source(name, data, schema)
         info = stream_info(
             name,
@@ -176,7 +183,7 @@ class Session(Generic[Answer]):
             >>> import pyarrow as pa
             >>> Session().table("favorites", pa.table({"item": ["pen"]}))
         """
-        _check_name(name)
+        check_name(name)
         source = self._runner.table(name, data)
         if source.is_streaming:
             raise PlanError(
@@ -243,25 +250,15 @@ class Session(Generic[Answer]):
             ...         pc.utf8_slice_codeunits(a, 0, 2), pc.utf8_slice_codeunits(b, 0, 2)
             ...     ),
             ... )
-            >>> query = "SELECT a.word, b.word AS other FROM a, b WHERE alike(a.word, b.word)"
-            " WINDOW = 5"
+            >>> query = "SELECT a.word FROM a, b WHERE alike(a.word, b.word) WINDOW = 5"
             >>> w.sql(query).to_arrow().to_pydict()
-            {'word': ['lamb'], 'other': ['lame']}
+            {'word': ['lamb']}
         """
         from windrow.operators.expressions.functions import user_function  # noqa: PLC0415
-        from windrow.sql.bind.calls import is_free_name  # noqa: PLC0415
 
         own, functions = name.lower(), self._registered.functions
         is_taken = own not in functions and self._runner.has_function(own)
-        if not is_free_name(name) or is_taken:
-            raise BindError(
-                "function-name",
-                f"{name!r} cannot be the name of a function of yours",
-                reason="SQL has a function or a word of that name"
-                if name.isidentifier()
-                else "a name is one word of letters, digits and _",
-                hint="give it another name",
-            )
+        check_function_name(name, is_taken=is_taken)
         functions[own] = user_function(
             own, body, arguments, returns, vectorized=vectorized, partial_order=partial_order
         )
@@ -513,10 +510,3 @@ class Session(Generic[Answer]):
         streams = [catalog[scan.stream] for scan in physical.root.scans]
         ways = self._runner.ways(self._registered, physical)
         return query, replace(physical, runner=self._runner.kind(streams), ways=ways)
-
-
-def _check_name(name: str) -> None:
-    if not name:
-        raise BindError(
-            "bad-name", f"{name!r} is not a name for a stream", hint="give a text such as 'sales'"
-        )

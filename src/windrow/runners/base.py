@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
+from windrow.errors import BindError
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -24,6 +26,29 @@ if TYPE_CHECKING:
     from windrow.run.progress import Progress
     from windrow.run.spark.progress import ProgressReader
     from windrow.schema import OnArrival, Schema
+
+
+def check_name(name: str) -> None:
+    """Refuses what cannot be the name of a stream or a table."""
+    if not name:
+        raise BindError(
+            "bad-name", f"{name!r} is not a name for a stream", hint="give a text such as 'sales'"
+        )
+
+
+def check_function_name(name: str, *, is_taken: bool) -> None:
+    """Refuses what cannot be the name of a function: SQL's words, and those that are taken."""
+    from windrow.sql.bind.calls import is_free_name  # noqa: PLC0415  # loads the parser
+
+    if is_taken or not is_free_name(name):
+        raise BindError(
+            "function-name",
+            f"{name!r} cannot be the name of a function of yours",
+            reason="SQL has a function or a word of that name"
+            if name.isidentifier()
+            else "a name is one word of letters, digits and _",
+            hint="give it another name",
+        )
 
 
 @dataclass
