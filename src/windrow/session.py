@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, cast, overload
 
-from windrow.errors import PlanError, UnsupportedError, errors_in
+from windrow.errors import UnsupportedError, errors_in
 from windrow.plan import arguments as kinds
 from windrow.plan.arguments import takes
 from windrow.plan.catalog import Hints, Lateness, Promises, StreamInfo, of_changes, stream_info
@@ -19,6 +19,8 @@ from windrow.runners.base import (
     SessionRunner,
     check_function_name,
     check_name,
+    no_figures,
+    streaming_table,
 )
 from windrow.runners.in_process import LocalRunner
 from windrow.runners.on_spark import OnSpark
@@ -186,12 +188,7 @@ class Session(Generic[Answer]):
         check_name(name)
         source = self._runner.table(name, data)
         if source.is_streaming:
-            raise PlanError(
-                "streaming-table",
-                f"{name} is a streaming input where only a table may stand",
-                reason="a table does not move: it is read whole before the streams",
-                hint=f"register it as a stream: stream({name!r}, df, time=...)",
-            )
+            raise streaming_table(name)
         self._registered.catalog[name] = StreamInfo(name, source.columns, None, is_table=True)
         self._registered.data[name] = self._runner.whole(name, source.data)
 
@@ -435,19 +432,9 @@ class Session(Generic[Answer]):
             (2, 7)
         """
         found = self._runner.progress(answer)
-        if found is not None:
-            return found
-        if getattr(answer, "isStreaming", False) is True:
-            raise UnsupportedError(
-                "streaming-progress",
-                "a streaming DataFrame has no figures; the query that writes it has",
-                hint="progress_reader(..).read(running.lastProgress)",
-            )
-        raise PlanError(
-            "not-an-answer",
-            "progress figures belong to the very object that sql(..) returned",
-            hint="a DataFrame made from it has none: keep the answer, and ask for its progress",
-        )
+        if found is None:
+            raise no_figures(answer)
+        return found
 
     @overload
     def state_at(self: Session[Frame], changelog: Any, instant: Instant) -> Frame: ...

@@ -10,7 +10,7 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.load_shedding.estimating_aggregate import EstimatingAggregateOp
 from windrow.physical.load_shedding.limits import chance_column, draw_column
 from windrow.physical.nodes.scans import ScanStream
-from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
+from windrow.physical.nodes.sliding_aggregate import EstimatingAggregate, SlidingAggregate
 from windrow.plan.exprs import column
 from windrow.plan.nodes.window_aggregate import Aggregate
 from windrow.schema import Field, Schema
@@ -28,10 +28,10 @@ def aggregate(asked=ASKED, *, inputs=2, is_keyed=True):
     ends = ("", "_low", "_high") if inputs else ("",)
     names = (*keys, *(each.name + end for each in aggregates for end in ends))
     scan = ScanStream("s", "s", (), Schema(()), "t", "bigint", 0)
-    node = SlidingAggregate(
-        scan, keys, aggregates, Schema(tuple(Field(name, "double") for name in names)), inputs
-    )
-    return EstimatingAggregateOp(node) if inputs else SlidingAggregateOp(node)
+    asked_of = (scan, keys, aggregates, Schema(tuple(Field(name, "double") for name in names)))
+    if inputs:
+        return EstimatingAggregateOp(EstimatingAggregate(*asked_of, estimated_from=inputs))
+    return SlidingAggregateOp(SlidingAggregate(*asked_of))
 
 
 def combinations(keys, values, draws, chances, times, ends):

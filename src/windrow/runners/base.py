@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
-from windrow.errors import BindError
+from windrow.errors import BindError, PlanError, UnsupportedError, WindrowError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +49,31 @@ def check_function_name(name: str, *, is_taken: bool) -> None:
             else "a name is one word of letters, digits and _",
             hint="give it another name",
         )
+
+
+def streaming_table(name: str) -> PlanError:
+    """The error of a table that is a streaming DataFrame."""
+    return PlanError(
+        "streaming-table",
+        f"{name} is a streaming input where only a table may stand",
+        reason="a table does not move: it is read whole before the streams",
+        hint=f"register it as a stream: stream({name!r}, df, time=...)",
+    )
+
+
+def no_figures(answer: object) -> WindrowError:
+    """The error of what is asked for its progress and has none."""
+    if getattr(answer, "isStreaming", False) is True:
+        return UnsupportedError(
+            "streaming-progress",
+            "a streaming DataFrame has no figures; the query that writes it has",
+            hint="progress_reader(..).read(running.lastProgress)",
+        )
+    return PlanError(
+        "not-an-answer",
+        "progress figures belong to the very object that sql(..) returned",
+        hint="a DataFrame made from it has none: keep the answer, and ask for its progress",
+    )
 
 
 @dataclass

@@ -41,7 +41,7 @@ def test_while_streaming_it_is_the_worker_by_rows_held_and_come():
         "again once a rate, or the rows at once, are 4 times as many, or as few",
         "expected by hints, and run until rates are known: bew-hash",
         "workers add to the costs of all plans but bew the cost of laying out the rows held in every micro-batch",
-        "the state is the same forevery plan",
+        "the state is the same for every plan",
     ]
 
 

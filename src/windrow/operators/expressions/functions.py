@@ -114,7 +114,7 @@ def _failed(function: UserFunction, error: Exception) -> DataError:
         "function-failed",
         f"the function {function.name} raised {said}",
         reason=f"it was raised{place}" if place else "",
-        hint="a function gives a value forevery row; NULLs come as they are",
+        hint="a function gives a value for every row; NULLs come as they are",
     )
 
 

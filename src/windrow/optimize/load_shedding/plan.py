@@ -298,7 +298,7 @@ def _estimating(node: SlidingAggregate, inputs: int) -> tuple[PhysicalNode, froz
             "unsupported-estimate",
             f"{show_aggregate(node.aggregates[0])} is to be estimated over a join of {inputs}"
             " streams that sheds",
-            reason=f"its error has a term forevery set of streams, and there are {2**inputs - 1}",
+            reason=f"its error has a term for every set of streams, and there are {2**inputs - 1}",
             hint=f"join {MOST_INPUTS} streams at most, or let the query fail or spill",
         )
     ends = [

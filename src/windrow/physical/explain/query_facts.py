@@ -175,7 +175,7 @@ def choice_facts(node: PhysicalNode, query: PhysicalQuery) -> list[Fact]:
                 _expected(node),
                 f"workers add to the costs of all plans but {DEFAULT} the cost of laying out the"
                 " rows held in every micro-batch",
-                "the state is the same forevery plan",
+                "the state is the same for every plan",
             ],
         )
     ]

@@ -36,7 +36,7 @@ def full_ticks() -> windrow.Session:
 def test_rows_are_held_until_their_expiry_is_out_and_no_longer(query, window, scheduling):
     sql = query.format(w=window)
     plan = physical(full_ticks().explain(sql, scheduling=scheduling))
-    (stated,) = re.findall(r"a <= rate\(a\) x \((.*)\) \+ one batch", plan)
+    (stated,) = re.findall(r"a <= rate\(a\) x (.*) \+ one batch", plan)
     ticks = sum(map(int, re.findall(r"\d+", stated)))
     result = full_ticks().sql(sql, scheduling=scheduling)
     assert max(result.progress.stored for _ in result) == PER_TICK * ticks + PER_TICK

@@ -124,7 +124,8 @@ def test_an_instant_is_given_in_the_type_of_the_changelog(time_type: str) -> Non
     assert len(W.state_at(table, instant)) == 1
     for other, (_, value) in INSTANTS.items():
         if other != time_type:
-            with pytest.raises(BindError, match=rf"no {time_type.upper()}, which _event_time is"):
+            expected = rf"not a {time_type.upper()}, which _event_time is"
+            with pytest.raises(BindError, match=expected):
                 W.state_at(table, value)
 
 
