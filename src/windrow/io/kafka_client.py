@@ -17,6 +17,23 @@ if TYPE_CHECKING:
 ANSWER_S = 10.0
 """How long an answer of the broker is waited for."""
 
+PASSING = {
+    # What the client cannot reach, or is in the middle of.
+    "_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_RESOLVE", "_STATE", "_WAIT_COORD",
+    "_PREV_IN_PROGRESS", "_CONFLICT", "_PURGE_QUEUE",
+    # What Kafka's protocol calls retriable: brokers that start, stop, or hand partitions over, and know
+    # less or more of that than the client does. The client marks its own calls alone as retriable.
+    "INVALID_MSG", "LEADER_NOT_AVAILABLE", "NOT_LEADER_FOR_PARTITION", "REQUEST_TIMED_OUT",
+    "BROKER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE", "NETWORK_EXCEPTION", "COORDINATOR_LOAD_IN_PROGRESS",
+    "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "NOT_ENOUGH_REPLICAS",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "NOT_CONTROLLER", "CONCURRENT_TRANSACTIONS",
+    "KAFKA_STORAGE_ERROR", "FETCH_SESSION_ID_NOT_FOUND", "INVALID_FETCH_SESSION_EPOCH",
+    "LISTENER_NOT_FOUND", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE",
+    "PREFERRED_LEADER_NOT_AVAILABLE", "ELIGIBLE_LEADERS_NOT_AVAILABLE", "UNSTABLE_OFFSET_COMMIT",
+    "THROTTLING_QUOTA_EXCEEDED", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID",
+}  # fmt: skip
+"""Errors that pass, by the client's names for them."""
+
 LOG = logging.getLogger("windrow.kafka")
 LOG.addHandler(logging.NullHandler())  # what the client says on the way is for those who ask for it
 
@@ -187,14 +204,7 @@ def in_our_words(error: Any, servers: str, topic: str) -> WindrowError:
             reason=error.str(),
             hint="give what it asks for: settings={'sasl.username': .., ..}",
         )
-    passing = {
-        known._TRANSPORT, known._ALL_BROKERS_DOWN, known._TIMED_OUT, known._RESOLVE, known._STATE,
-        known._WAIT_COORD, known._PREV_IN_PROGRESS, known._CONFLICT, known._PURGE_QUEUE,
-        known.NOT_LEADER_FOR_PARTITION, known.LEADER_NOT_AVAILABLE, known.COORDINATOR_NOT_AVAILABLE,
-        known.NOT_COORDINATOR, known.COORDINATOR_LOAD_IN_PROGRESS, known.REQUEST_TIMED_OUT,
-        known.BROKER_NOT_AVAILABLE, known.NETWORK_EXCEPTION, known.CONCURRENT_TRANSACTIONS,
-    }  # fmt: skip
-    if code in passing or error.retriable():
+    if error.retriable() or error.name() in PASSING:
         return away(servers, error.str())
     return ResourceError(
         "kafka-failed",

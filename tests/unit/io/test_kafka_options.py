@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import confluent_kafka
 import pyarrow as pa
 import pytest
 
 import windrow
 from windrow.errors import BindError
 from windrow.io import Answer
-from windrow.io.kafka_client import Clients
+from windrow.io.kafka_client import Clients, in_our_words
+from windrow.io.protocol import Unavailable
 
 
 def place(**said: object):
@@ -113,3 +115,23 @@ def test_a_users_callback_hears_errors_too():
     error = Error()
     clients.made(Client, said.settings).settings["error_cb"](error)
     assert heard == [error]
+
+
+RETRIABLE = [
+    2, 5, 6, 7, 9, 13, 14, 15, 16, 19, 20, 41, 56, 70, 71, 72, 74, 75, 78, 80, 83, 88, 89, 100, 103,
+]  # fmt: skip
+"""The codes that Kafka's protocol calls retriable, but for that of a topic that is not there."""
+
+FINAL = [1, 10, 29, 35, 42, 47, 87]
+
+
+@pytest.mark.parametrize("code", RETRIABLE)
+def test_an_error_that_kafka_calls_retriable_is_waited_out(code):
+    error = confluent_kafka.KafkaError(code)
+    assert isinstance(in_our_words(error, "127.0.0.1:9", "t"), Unavailable)
+
+
+@pytest.mark.parametrize("code", FINAL)
+def test_an_error_that_does_not_pass_is_told_at_once(code):
+    error = confluent_kafka.KafkaError(code)
+    assert not isinstance(in_our_words(error, "127.0.0.1:9", "t"), Unavailable)
