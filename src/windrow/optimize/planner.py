@@ -18,9 +18,11 @@ from functools import cached_property
 from typing import cast
 
 from windrow.errors import InternalError
+from windrow.optimize.choose.one_core import is_paced, most_times_as_fast
 from windrow.optimize.choose.physical_node import check_match_algorithm, check_order, choose
 from windrow.optimize.choose.plans import REFERENCE_MACHINE, Machine, by_cost, plan_names, planned
 from windrow.optimize.choose.scheduling import scheduled
+from windrow.optimize.cost.remembered import Remembered
 from windrow.optimize.cost.statistics import ASSUMED_KEYS, PlanStatistics
 from windrow.optimize.load_shedding.plan import with_shedding
 from windrow.optimize.options import check_updates, with_hints
@@ -99,7 +101,8 @@ def optimize(
     root = push_distinct(root, options, PlanStatistics(said, tables, bounded))
     check_order(root, options)
     check_match_algorithm(root, options)
-    numbers = PlanStatistics(said, measured, bounded, is_running=is_running)
+    found = None if measured is None else Remembered(measured)
+    numbers = PlanStatistics(said, found, bounded, is_running=is_running)
     root, schedule = scheduled(
         by_cost(root, options, numbers, machine), options, PlanStatistics(said)
     )
@@ -111,6 +114,8 @@ def optimize(
         options,
         keys=query.keys,
         schedule=schedule,
+        is_paced=is_paced(root, query.time_type, numbers),
+        times_as_fast=most_times_as_fast(root, query.time_type, numbers, machine),
     )
 
 

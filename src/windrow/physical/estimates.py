@@ -1,14 +1,13 @@
 """What the planner estimates of a window join: numbers, their origin, costs of plans; and how EXPLAIN says it.
 
 Costs are shares of one core where event time is that of clocks, and time of processor per unit of
-event time where it is not; then how many rows a core takes in a second, which holds for both.
+event time where it is not; then how many rows a core keeps up with.
 Estimates are shown with two figures: they are not worth more. Figures too small or too large to act
 on are shown by a limit (`under 0.01% of a core`, `over 1,000 cores`), never with an exponent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from windrow.plan.statistics import ASSUMED, HINT, Figure
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode
+    from windrow.physical.query import PhysicalQuery
 
 
 CHANGED = 4.0
@@ -107,36 +107,94 @@ _SECONDS = {"second": 1, "day": 24 * 60 * 60}
 """Of the units of event time that are those of clocks."""
 
 
-def total_cost(root: PhysicalNode, time_type: str) -> str:
-    """The cost of all window joins of a query, or what to give to know it."""
+@dataclass(frozen=True)
+class TotalCost:
+    """What all window joins of a query cost, where that is known.
+
+    Attributes:
+        time_type: of the event time that rates are per tick of.
+        rows: that come to them from streams, per tick.
+        seconds: of processor per tick.
+        is_paced: whether rows come by the clock; else as fast as they are taken.
+        times_as_fast: by how much all rates may be multiplied until they keep one core busy; None
+            where that is not known.
+    """
+
+    time_type: str
+    rows: float
+    seconds: float
+    is_paced: bool
+    times_as_fast: float | None
+
+    @classmethod
+    def of(cls, query: PhysicalQuery) -> TotalCost | None:
+        """That of a query; None where some join of it is not estimated, or there is none."""
+        root = query.root
+        joins = [node for node in root.walk() if node.is_priced]
+        estimates = [join.estimate for join in joins]
+        if not joins or any(one is None or not one.plans for one in estimates):
+            return None
+        return cls(
+            clock_of(root, query.time_type),
+            sum(map(_arriving, joins)),
+            sum(one.plans[0].seconds for one in estimates if one is not None),
+            query.is_paced,
+            query.times_as_fast,
+        )
+
+    @property
+    def cores(self) -> float | None:
+        """How many cores it keeps busy; None where event time is not that of clocks."""
+        return as_cores(self.seconds, self.time_type)
+
+    @property
+    def rows_of_one_core(self) -> float | None:
+        """Rows per tick at which one core is busy; None where that is not known."""
+        return None if self.times_as_fast is None else self.rows * self.times_as_fast
+
+    def __str__(self) -> str:
+        load = f"{_load(self.seconds, self.time_type)} for the window joins"
+        if not self.rows or not self.seconds:
+            return load
+        load += f", at {show_rate(self.rows, self.time_type)}"
+        if self.rows_of_one_core is not None:
+            most = show_rate(self.rows_of_one_core, self.time_type)
+            return f"{load}; one core keeps up with about {most} in the same mix"
+        if not self.is_paced:  # rows per tick stay as they are, however fast ticks go by
+            most = f"about {show_count(self.rows / self.seconds)} such rows per second"
+            return f"{load}; one core gets through {most}"
+        return load
+
+
+def unknown_cost(root: PhysicalNode) -> str:
+    """Why the cost of a query is not known, or what to give to know it."""
     joins = [node for node in root.walk() if node.is_priced]
     if not joins:
         others = " and ".join(root.spoken_names)
         return f"not estimated: {NO_WINDOW_JOIN if not others else f'{others} has no cost model'}"
-    estimates = [join.estimate for join in joins]
-    missing = [name for one in estimates if one for name in one.missing]
-    reasons = [one.reason for one in estimates if one and one.reason]
+    estimates = [join.estimate for join in joins if join.estimate]
+    reasons = [one.reason for one in estimates if one.reason]
     if reasons:
         return f"not estimated: {reasons[0]}"
-    if missing:
-        return f"not estimated: give {', '.join(dict.fromkeys(missing))}"
-    seconds = _seconds(joins)
-    kind = _kind(root, time_type)
-    rows = sum(_arriving(join) for join in joins)
-    return f"{_load(seconds, kind)} for the window joins{_capacity(rows, seconds, kind)}"
+    missing = [name for one in estimates for name in one.missing]
+    return f"not estimated: give {', '.join(dict.fromkeys(missing))}"
 
 
-def cores_needed(root: PhysicalNode, time_type: str) -> float | None:
-    """How many cores the window joins of a query keep busy at the rates that the user has stated.
+def clock_of(root: PhysicalNode, time_type: str) -> str:
+    """The type of event time that the rates of a query are told by."""
+    return time_type if time_type in USUAL_UNIT else root.scans[0].time_type
 
-    None where that is not known, or event time is not that of clocks.
-    """
-    joins = [node for node in root.walk() if node.is_priced]
-    figures = [figure for join in joins if join.estimate for _, figure in join.estimate.known]
-    kind = _kind(root, time_type)
-    if not any(figure.source == HINT for figure in figures) or USUAL_UNIT[kind] not in _SECONDS:
-        return None
-    return _seconds(joins) * _ticks(kind) / _SECONDS[USUAL_UNIT[kind]]
+
+def as_cores(seconds: float, time_type: str) -> float | None:
+    """How many cores so many seconds of processor per tick are; None where ticks are not time."""
+    unit = USUAL_UNIT[time_type]
+    return seconds * _ticks(time_type) / _SECONDS[unit] if unit in _SECONDS else None
+
+
+def has_stated_rates(root: PhysicalNode) -> bool:
+    """Whether the costs of the joins of a query rest on numbers that the user has stated."""
+    estimates = [node.estimate for node in root.walk() if node.is_priced and node.estimate]
+    return any(figure.source == HINT for one in estimates for _, figure in one.known)
 
 
 def is_over_a_core(cores: float) -> bool:
@@ -149,31 +207,11 @@ def show_cores(cores: float) -> str:
     return f"over {MOST_CORES:,.0f} cores" if cores > MOST_CORES else f"{show_count(cores)} cores"
 
 
-def _seconds(joins: Sequence[PhysicalNode]) -> float:
-    """Of processor per tick, for some joins."""
-    return sum(
-        join.estimate.plans[0].seconds for join in joins if join.estimate and join.estimate.plans
-    )
-
-
-def _kind(root: PhysicalNode, time_type: str) -> str:
-    return root.scans[0].time_type if time_type not in USUAL_UNIT else time_type
-
-
 def _arriving(join: PhysicalNode) -> float:
     """Rows that come to a join from streams, not from another join, per tick."""
     known = dict(join.estimate.known) if join.estimate is not None else {}
     rates = [known.get(f"rate({alias})") for alias in join.aliases_of_streams]
     return sum(rate.value for rate in rates if rate is not None)
-
-
-def _capacity(rows: float, seconds: float, time_type: str) -> str:
-    """How many rows come, and how many one core could take."""
-    if not rows or not seconds:
-        return ""
-    most = rows / seconds
-    taken = f"about {show_count(most)} rows" if most >= 1 else "less than one row"
-    return f", at {show_rate(rows, time_type)}; one core takes {taken} per second"
 
 
 def _load(seconds: float, time_type: str) -> str:

@@ -60,7 +60,9 @@ class PhysicalQuery:
     `_event_time` (shown as `time_type`). `keys` are the columns in which no two of its rows agree
     at one instant, None where rows may be equal, and where it is no changelog. `schedule` says when
     its operators take note of time if it runs in process. `ways` tell how each stream is read, where
-    there are several ways.
+    there are several ways. `is_paced` says whether rows come by the clock, at rates that costs follow
+    from; `times_as_fast` is by how much all these rates may be multiplied until the window joins keep
+    one core busy, None where that is not known.
     """
 
     root: PhysicalNode
@@ -72,6 +74,8 @@ class PhysicalQuery:
     keys: tuple[str, ...] | None = None
     schedule: Schedule = field(default_factory=Schedule)
     ways: Mapping[str, str] = field(default_factory=dict, compare=False)
+    is_paced: bool = field(default=True, compare=False)
+    times_as_fast: float | None = field(default=None, compare=False)
 
     @property
     def pairs_by(self) -> tuple[str, ...] | None:

@@ -282,6 +282,21 @@ def _plans(node: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) 
     return [*plans, _like_another(node, join, machine)]
 
 
+def cost_of(node: MultiJoin, join: Sized, machine: Machine) -> float:
+    """What a join costs by the plan that it has, in seconds of processor per tick."""
+    is_known = node.algorithm in node.alternatives
+    if node.algorithm == DEFAULT:
+        return _backward_plan(node, join, machine).seconds
+    if is_known and node.algorithm == ASYMMETRIC and len(node.inputs) == 2:
+        costs = structure_costs(node, join, machine.weights)
+        return next(us * US for own, us in costs if own.structures == node.structures)
+    if is_known and node.chosen.kind == SWEEP:
+        return _sweep_plan(node, join, node.method, machine, "").seconds
+    if is_known and node.chosen.kind == PIPELINE:
+        return _pipeline_plan(node, join, machine).seconds
+    return _like_another(node, join, machine).seconds
+
+
 def _backward_plans(
     node: MultiJoin, join: Sized, method: str, machine: Machine
 ) -> list[PricedPlan]:

@@ -45,6 +45,7 @@ class PlanStatistics:
         bounded: the streams that are there as a whole.
         is_running: whether measured rates go before hints.
         is_restored: whether every micro-batch begins with a state that is taken up anew.
+        speed: how many times as fast all streams are taken to come as they are known to.
     """
 
     hints: Mapping[str, Statistics] = field(default_factory=dict)
@@ -52,6 +53,7 @@ class PlanStatistics:
     bounded: frozenset[str] = frozenset()
     is_running: bool = False
     is_restored: bool = False
+    speed: float = 1.0
 
     def rate(self, node: PhysicalNode) -> Figure | None:
         """Rows of a node per tick; None where that is not known."""
@@ -61,7 +63,12 @@ class PlanStatistics:
         """Tuples of a stream per tick; None where nobody knows."""
         said = self.hints.get(stream, NOTHING_KNOWN).rate
         found = self.measured.rate(stream) if self.measured else None
-        return (found or said) if self.is_running else (said or found)
+        known = (found or said) if self.is_running else (said or found)
+        return known and replace(known, value=known.value * self.speed)
+
+    def has_stated_rate(self, stream: str) -> bool:
+        """Whether someone has said how many tuples of a stream come."""
+        return self.hints.get(stream, NOTHING_KNOWN).rate is not None
 
     def passing_rate(self, node: PhysicalNode, predicates: tuple[Expr, ...]) -> Figure | None:
         """Rows of a node per tick that pass all of some conditions."""

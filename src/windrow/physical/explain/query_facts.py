@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from windrow.physical.algorithms import DEFAULT
-from windrow.physical.estimates import CHANGED, total_cost
+from windrow.physical.estimates import CHANGED, TotalCost, unknown_cost
 from windrow.physical.explain.facts import (
     LEAD,
     Fact,
@@ -55,7 +55,7 @@ def query_facts(physical: PhysicalQuery) -> list[Fact]:
         *schedule_facts(physical),
         *said(
             ("processor", [node.probe_limit for node in physical.root.walk() if node.probe_limit]),
-            ("cost", [] if has_cost(physical) else [total_cost(physical.root, physical.time_type)]),
+            ("cost", [] if has_cost(physical) else [cost_line(physical)]),
         ),
     ]
     if physical.options.polling is not None:
@@ -72,6 +72,12 @@ def query_facts(physical: PhysicalQuery) -> list[Fact]:
 def has_cost(physical: PhysicalQuery) -> bool:
     """Whether a cost can be told, or what to give to know it: the summary has it then."""
     return any(node.is_priced for node in physical.root.walk())
+
+
+def cost_line(physical: PhysicalQuery) -> str:
+    """What a query costs, or what to give to know it."""
+    cost = TotalCost.of(physical)
+    return unknown_cost(physical.root) if cost is None else str(cost)
 
 
 def _late_rows(physical: PhysicalQuery) -> list[str]:
