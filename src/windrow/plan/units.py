@@ -23,7 +23,8 @@ MICROSECONDS = {
 CALENDAR_UNITS = {"month", "quarter", "year", "decade", "century"}
 
 _PART = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([a-z]+)\s*", re.IGNORECASE)
-_SHOWN = (("d", "day"), ("h", "hour"), ("m", "minute"), ("s", "second"), ("ms", "millisecond"))
+_WHOLE = (("d", "day"), ("h", "hour"), ("m", "minute"))
+_PARTS = (("s", "second"), ("ms", "millisecond"), ("us", "microsecond"))
 
 
 def parts_to_ticks(parts: list[tuple[str, str]], time_type: str, written: str) -> int:
@@ -97,7 +98,12 @@ def to_ticks(value: str | int | timedelta, time_type: str) -> int:
 
 
 def show_ticks(ticks: int, time_type: str) -> str:
-    """Ticks as people read them: `1h 30m`, `250ms`, `3d`, or the number itself for BIGINT."""
+    """Ticks as people read them: `1h 30m`, `7.5s`, `250ms`, `3d`, or the number itself for BIGINT.
+
+    Examples:
+        >>> show_ticks(75_500_000, "timestamp"), show_ticks(312_500, "timestamp")
+        ('1m 15.5s', '312.5ms')
+    """
     if time_type not in TICKS_PER_DAY:
         return str(ticks)
     if ticks < 0:
@@ -106,30 +112,15 @@ def show_ticks(ticks: int, time_type: str) -> str:
     if micros == 0:
         return "0d" if time_type == "date" else "0s"
     shown = []
-    for short, unit in _SHOWN:
+    for short, unit in _WHOLE:
         count, micros = divmod(micros, MICROSECONDS[unit])
         if count:
             shown.append(f"{count}{short}")
-    if micros:
-        shown.append(f"{micros}us")
+    if micros:  # less than a minute, in one unit
+        fits = (one for one in _PARTS if micros >= MICROSECONDS[one[1]])
+        short, unit = next(fits)
+        shown.append(f"{(Decimal(micros) / MICROSECONDS[unit]).normalize():f}{short}")
     return " ".join(shown)
-
-
-def show_in_one_unit(ticks: int, time_type: str) -> str:
-    """The same in one unit where it is less than a minute: `312.5ms`, where others say `312ms 500us`.
-
-    Examples:
-        >>> show_in_one_unit(312_500, "timestamp"), show_in_one_unit(75_000_000, "timestamp")
-        ('312.5ms', '1m 15s')
-    """
-    text = show_ticks(ticks, time_type)
-    if " " not in text or ticks < 0:
-        return text
-    micros = ticks * MICROSECONDS["day"] // TICKS_PER_DAY[time_type]
-    if micros >= MICROSECONDS["minute"]:
-        return text
-    short, unit = ("s", 1_000_000) if micros >= 1_000_000 else ("ms", 1_000)
-    return f"{Decimal(micros) / unit:f}{short}"
 
 
 _UNITS = {

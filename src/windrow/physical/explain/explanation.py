@@ -15,16 +15,16 @@ The summary:
                 11,000 per second in the same mix
     attention   lateness is 0 for b: any out-of-order row there is late
 
-A stateful node is in it by its `brief` (runs), and by those of its facts that are called "state" (keeps)
-and "emits"; by its estimate, where it `is_priced`; by its `warnings`; and where it cannot be spread. In
-"state" a line that ends with a colon goes on in the next one.
+A node is in it by the lines of its facts that are called "state" (keeps), and "emits" unless one above it
+has such a fact; where it is stateful, by its `brief` (runs); by its estimate, where it `is_priced`; by its
+`warnings`; and where it cannot be spread. In "state" a line that ends with a colon goes on in the next one.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Self
 
@@ -53,6 +53,7 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery, Runner
 from windrow.plan.nodes.query import Query
 from windrow.plan.texts import ColumnTexts
+from windrow.plan.units import show_ticks
 
 VERSION = 1
 """Of the structure that `Explanation.data` has; it grows when a name in it is changed or goes."""
@@ -243,14 +244,13 @@ def summary_facts(
 ) -> list[Fact]:
     """What will run, what it keeps, what it waits for, what it costs, and what is in the way."""
     by_node = {id(node): facts for node, facts in nodes}
-    stateful = [by_node[id(node)] for node in _upwards(physical.root) if node.is_stateful]
-    kept = _limits_first([line for facts in stateful for line in _whole(_of(facts, "state"))])
-    waits = dict.fromkeys(line for facts in stateful for line in _of(facts, "emits"))
+    upwards = [by_node[id(node)] for node in _upwards(physical.root)]
+    kept = _limits_first([line for facts in upwards for line in _whole(_of(facts, "state"))])
     answer = "changelog: rows come and go" if physical.is_changelog else "append: each row once"
     before: list[Fact] = [("answer", [answer]), ("runs", [_runs(physical)])]
     after: list[Fact] = [
-        ("emits", _first(list(waits), MOST_WAITS) or ["each row in its batch"]),
-        ("memory", [memory_line(physical.options)]),
+        ("emits", _emits(physical.root, by_node) or ["each row in its batch"]),
+        ("memory", [memory_line(physical.options)] if physical.root.has_state else []),
         ("cost", _cost(physical)),
         ("attention", _first(_attention(physical, stages), MOST_ATTENTION)),
     ]
@@ -265,6 +265,35 @@ def _upwards(node: PhysicalNode) -> Iterator[PhysicalNode]:
     for child in node.inputs:
         yield from _upwards(child)
     yield node
+
+
+def _emits(root: PhysicalNode, by_node: Mapping[int, list[Fact]]) -> list[str]:
+    """What each row of the answer waits for: by the last nodes that say it, and in all.
+
+    What the nodes below these wait for, their own lines are about: an aggregate's changes come when the
+    watermark has passed, however early a join below gives its combinations.
+    """
+    last = list(_last_with(root, "emits", by_node))
+    lines = dict.fromkeys(line for node in last for line in _of(by_node[id(node)], "emits"))
+    found = _first(list(lines), MOST_WAITS)
+    delay = show_ticks(root.delay, root.time_type)
+    if root.delay and not any(delay in line for line in found):
+        found = [
+            *found[: MOST_WAITS - 1],
+            f"in all, rows may trail the watermark by {delay}",
+        ]
+    return found
+
+
+def _last_with(
+    node: PhysicalNode, label: str, by_node: Mapping[int, list[Fact]]
+) -> Iterator[PhysicalNode]:
+    """The last node on every way to the answer that has such a fact."""
+    if _of(by_node[id(node)], label):
+        yield node
+        return
+    for child in node.inputs:
+        yield from _last_with(child, label, by_node)
 
 
 def _cost(physical: PhysicalQuery) -> list[str]:

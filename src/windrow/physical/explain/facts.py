@@ -201,12 +201,15 @@ def drop_condition(
 
 
 def source_name(node: PhysicalNode) -> str:
-    """What the rows of a node are called: the stream, the derived table, or `rows` of a join."""
-    sources = {source.alias for source in node.scans}
+    """What the rows of a node are called: the stream, the derived table, or what they are made of."""
+    sources = list(dict.fromkeys(source.alias for source in node.scans))
     if len(sources) == 1:
-        return sources.pop()
-    prefixes = {name.split(".", 1)[0] for name in node.schema.names if "$" not in name}
-    return prefixes.pop() if len(prefixes) == 1 and not prefixes & sources else "rows"
+        return sources[0]
+    shown = [name for name in node.schema.names if "$" not in name]
+    derived = {name.split(".", 1)[0] for name in shown}
+    if len(derived) == 1 and not derived & set(sources) and all("." in name for name in shown):
+        return derived.pop()
+    return f"{'combinations' if node.is_joined else 'rows'} of {', '.join(sources)}"
 
 
 def lifetime(below: PhysicalNode, alive: int | None) -> str:

@@ -16,7 +16,7 @@ from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.estimates import show_count, show_rate
 from windrow.physical.explain.facts import Fact, lag_terms, largest_lateness
 from windrow.physical.load_shedding.limits import BEST, Expected, Least, Shedding, pane_ticks
-from windrow.plan.units import show_bytes, show_in_one_unit, show_ticks
+from windrow.plan.units import show_bytes, show_ticks
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.time_join import SheddingJoin
@@ -60,7 +60,7 @@ def shed_state(node: SheddingJoin) -> list[str]:
     pane = show_ticks(node.pane, node.time_type)
     lag = " + ".join([pane, *lag_terms(node, max(child.delay for child in node.inputs))])
     waiting = [
-        f"arrivals wait until the watermark has passed their pane of {show_length(node)}:",
+        f"arrivals wait until the watermark has passed their pane of {_length(node)}:",
         f"per stream up to its rate x ({lag}) + one batch",
     ]
     if shedding.memory is None:
@@ -104,13 +104,15 @@ def waiting_ticks(node: SheddingJoin) -> int:
 
 def shed_emission(node: SheddingJoin) -> str:
     """When the results of a join that sheds come."""
-    pane = show_length(node)
-    return f"each combination when the {pane} pane of its last tuple ends; adds a delay of {pane}"
+    pane = show_ticks(node.pane, node.time_type)
+    over = f"each combination once the pane of its last tuple is over ({_length(node)})"
+    return f"{over}; adds a delay of {pane}"
 
 
-def show_length(node: SheddingJoin) -> str:
-    """The length of a pane, in one unit where it is short: `312.5ms`."""
-    return show_in_one_unit(node.pane, node.time_type)
+def _length(node: SheddingJoin) -> str:
+    """The length of a pane with its unit, where event time has plain numbers too."""
+    pane = show_ticks(node.pane, node.time_type)
+    return f"{pane} tick{'' if node.pane == 1 else 's'}" if node.time_type == "bigint" else pane
 
 
 def show_memory(shedding: Shedding) -> str:

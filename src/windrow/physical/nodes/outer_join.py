@@ -114,7 +114,8 @@ class OuterJoin(MultiJoin):
         if self.kind == "anti" or (self.kind == "semi" and self.is_by_instant):
             return f"each tuple when it is final; {delay}"
         if self.kind == "semi":
-            return f"each tuple in the batch of its first match; {delay}"
+            trails = f"its time may trail the watermark by {show_ticks(waits, self.time_type)}"
+            return f"each tuple in the batch of its first match; {trails if waits else delay}"
         pairs = "each combination in the batch of its last tuple"
         if self.at_once:
             return f"{pairs}, each tuple with NULLs in its own; {delay}"

@@ -230,8 +230,7 @@ def _names(node: SetOp) -> list[str]:
     names = [source_name(child) for child in node.inputs]
     if len(names) == 1:
         return names
-    is_clear = len(set(names)) == len(names) and "rows" not in names
-    return names if is_clear else ["first", "second"]
+    return names if len(set(names)) == len(names) else ["first", "second"]
 
 
 def _each(names: list[str], texts: list[str]) -> list[str]:

@@ -326,12 +326,12 @@ class TableJoinRows(PerRow):
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """How rows find their matches, and where it stands."""
-        on_spark = "on Spark, a join with a static DataFrame"
-        found = f"every row of {self.alias} for each row of a batch"
+        found, held = f"every row of {self.alias} for each row of a batch", ""
         if self.keys:
-            found = f"an index on {', '.join(key.table.text for key in self.keys)}, made once"
+            keys = ", ".join(key.table.text for key in self.keys)
+            found, held = f"an index on {keys}, made once", f", in process with an index on {keys}"
         return said(
-            ("table", [f"in process, {found}; {on_spark}"]),
-            ("state", ["none: a row's matches are there when it comes; adds no delay"]),
+            ("table", [f"in process, {found}; on Spark, a join with a static DataFrame"]),
+            ("state", [f"{self.alias}: the whole table{held}"]),
             ("why", [self.place] if self.place else []),
         )

@@ -1,0 +1,106 @@
+"""EXPLAIN's first part is true of queries of all families, and names what a person can look up."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import windrow
+
+
+def made(time: str = "t", **streams: object) -> windrow.Session:
+    """Streams a, b and c, and a table d; lateness 2 unless told otherwise."""
+    columns = {"k": pa.int64(), "x": pa.int64(), "item": pa.string(), "t": pa.int64()}
+    columns["ts"] = pa.timestamp("us", "UTC")
+    empty = pa.table({name: pa.array([], of) for name, of in columns.items()})
+    own = windrow.Session()
+    late = "2 seconds" if time == "ts" else 2
+    for name in "abc":
+        own.stream(name, empty, time=time, lateness=late, **streams)
+    own.table("d", pa.table({"k": [1], "r": ["x"]}))
+    return own
+
+
+def summary(sql: str, time: str = "t", streams: dict[str, object] | None = None, **options: object):
+    """The summary's lines by their labels."""
+    data = made(time, **(streams or {})).explain(sql, **options).data
+    return {fact["label"]: fact["lines"] for fact in data["summary"]}
+
+
+JOIN = "FROM a, b WHERE a.k = b.k WINDOW = 5"
+RATES = {"rate": 1_000, "distinct": {"k": 100}}
+
+
+def test_a_table_that_is_joined_is_kept():
+    found = summary("SELECT a.k, d.r FROM a JOIN d ON a.k = d.k")
+    assert found["keeps"] == ["d: the whole table, in process with an index on d.k"]
+    assert found["emits"] == ["each row in its batch"]
+
+
+def test_memory_is_not_spoken_of_where_nothing_is_kept():
+    found = summary("SELECT k FROM a")
+    assert "memory" not in found
+    assert found["keeps"] == ["nothing: each row is answered on its own"]
+    assert "memory" in summary(f"SELECT a.k {JOIN}")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT DISTINCT a.k {JOIN}",
+        "SELECT a.k FROM a [RANGE 5], b [RANGE 5] WHERE a.k = b.k EMIT CHANGES",
+        f"SELECT a.k, COUNT(*) AS n {JOIN} GROUP BY a.k",
+    ],
+)
+def test_what_is_held_of_a_join_is_called_by_its_streams(sql):
+    kept = summary(sql)["keeps"]
+    assert any("combinations of a, b <= rate(combinations of a, b) x" in line for line in kept)
+    assert not any(line.startswith("k ") or "rate(k)" in line for line in kept)
+
+
+def test_a_derived_table_is_called_by_its_name():
+    sql = f"SELECT j.k, COUNT(*) AS n FROM (SELECT a.k {JOIN}) AS j GROUP BY j.k"
+    assert any("rate(j)" in line for line in summary(sql)["keeps"])
+
+
+def test_what_the_answer_waits_for_is_told_by_the_last_operator():
+    found = summary(f"SELECT a.k, COUNT(*) AS n {JOIN} GROUP BY a.k")
+    assert found["emits"] == [
+        "the changes of each instant below the watermark, net, deletes before inserts"
+    ]
+    assert summary(f"SELECT a.k {JOIN}")["emits"] == [
+        "each combination in the batch of its last tuple; adds no delay"
+    ]
+
+
+def test_delays_below_are_told_in_all_where_the_last_line_does_not():
+    left = "SELECT a.k FROM a LEFT JOIN b ON a.k = b.k WINDOW = 40"
+    found = summary(f"SELECT j.k FROM ({left}) AS j, c WHERE j.k = c.k WINDOW = 5")
+    assert found["emits"] == [
+        "each combination in the batch of its last tuple; adds no delay",
+        "in all, rows may trail the watermark by 40",
+    ]
+
+
+def test_a_semi_join_answers_at_once_with_times_that_trail():
+    found = summary("SELECT a.k FROM a LEFT SEMI JOIN b ON a.k = b.k WINDOW = 4")
+    assert found["emits"] == [
+        "each tuple in the batch of its first match; its time may trail the watermark by 4"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("time", "window", "words"),
+    [
+        ("t", "4", "is over (1 tick); adds a delay of 1"),
+        ("t", "40", "is over (2 ticks); adds a delay of 2"),
+        ("ts", "INTERVAL '2' MINUTES", "is over (7.5s); adds a delay of 7.5s"),
+    ],
+)
+def test_panes_have_a_length_that_is_shown_one_way(time, window, words):
+    sql = f"SELECT a.k FROM a, b WHERE a.k = b.k WINDOW = {window}"
+    options = {"memory": "5000 tuples", "on_memory": "shed"}
+    found = summary(sql, time, RATES, **options)
+    (line,) = found["emits"]
+    assert line == f"each combination once the pane of its last tuple {words}"
+    assert "7s 500ms" not in made(time, **RATES).explain(sql, **options)
