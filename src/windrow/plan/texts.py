@@ -68,11 +68,13 @@ def show_table_join(kind: str, keys: Sequence[TableKey], predicates: Sequence[Ex
 
 def show_aggregates(aggregates: Sequence[Aggregate]) -> str:
     """Aggregates as the user wrote them: `sum(s.price), count(*)`."""
-    return ", ".join(map(show_aggregate, aggregates)) or "no aggregates"
+    return ", ".join(map(show_aggregate, aggregates))
 
 
 def show_aggregate(aggregate: Aggregate) -> str:
-    """One aggregate: `sum(s.price)`."""
+    """One aggregate: `sum(s.price)`, `count_if(s.price > 4)`."""
+    if aggregate.text:
+        return aggregate.text
     distinct = "DISTINCT " if aggregate.is_distinct else ""
     argument = aggregate.argument.text if aggregate.argument else "*"
     return f"{aggregate.function}({distinct}{argument})"

@@ -104,3 +104,36 @@ def test_panes_have_a_length_that_is_shown_one_way(time, window, words):
     (line,) = found["emits"]
     assert line == f"each combination once the pane of its last tuple {words}"
     assert "7s 500ms" not in made(time, **RATES).explain(sql, **options)
+
+
+CALLS = (
+    "count_if(x > 1)",
+    "any_value(item)",
+    "bool_or(x > 2)",
+    "max_by(x, item) FILTER (WHERE k > 1)",
+    "sum(x) FILTER (WHERE x > 2)",
+    "count(*) FILTER (WHERE x > 3)",
+    "count(DISTINCT x, k)",
+    "min(x)",
+)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_aggregates_are_shown_as_they_were_written(call):
+    written = call.replace("count_if", "COUNTIF").replace("sum", "SUM")
+    text = made().explain(f"SELECT k, {written} AS n FROM a [RANGE 5] GROUP BY k")
+    assert f"in process: sliding aggregate {call}\n" in text
+    assert f"WindowAggregate {call} by k" in text
+    assert f"keeps       {call}: " in text
+
+
+def test_what_is_kept_of_values_says_whose_they_are():
+    text = made().explain("SELECT MAX_BY(x, item) AS m, MEDIAN(x) AS n FROM a [RANGE 5]")
+    assert "max_by(x, item): the values that no younger one outdoes, at most one per row" in text
+    assert "median(x): the values in order, at most one per row alive" in text
+
+
+@pytest.mark.parametrize(("key", "shown"), [("k", "a.k"), ("k + 1", "k + 1")])
+def test_groups_without_aggregates_are_named_by_their_keys(key, shown):
+    sql = f"SELECT {key} AS g FROM a [RANGE 5] GROUP BY {key}"
+    assert summary(sql)["runs"] == [f"in process: groups by {shown}"]

@@ -124,7 +124,7 @@ class RangeAggregate(TwoStreamJoin):
                     state_bound(self, self.left, left, self.own_delay, below),
                     alive_bound(self, self.right, right, reach, below)
                     + ", and one accumulator row per key in reach",
-                    *values_in_state(sliding, has_ends=True),
+                    *values_in_state(sliding, has_ends=True, is_steady=True),
                 ],
             ),
             (

@@ -106,7 +106,17 @@ class SlidingAggregate(MakesChanges, OneInput):
     @property
     def title(self) -> str:
         """For EXPLAIN."""
-        return f"{type(self).__name__} {show_aggregates(self.aggregates)}"
+        return f"{type(self).__name__} {show_aggregates(self.aggregates) or self._groups()}"
+
+    @property
+    def brief(self) -> str:
+        """What it computes; GROUP BY alone tells which groups there are."""
+        return super().brief if self.aggregates else f"groups {self._groups()}"
+
+    def _groups(self) -> str:
+        """What the rows of a group agree in, as the user wrote it."""
+        texts = {item.name: item.expr.text for item in self.input.computed_columns or ()}
+        return f"by {', '.join(texts.get(key, key) for key in self.keys)}"
 
     def partitioning(self, buckets: int) -> Partitioning:
         """By the group keys."""
@@ -132,7 +142,7 @@ class SlidingAggregate(MakesChanges, OneInput):
                 "state",
                 [
                     self._bound(source, alive, below),
-                    *values_in_state(self, has_ends=alive is not None),
+                    *values_in_state(self, has_ends=alive is not None, is_steady=is_steady),
                 ],
             ),
             (
@@ -260,13 +270,16 @@ def _kept(node: SlidingAggregate, aggregate: Aggregate, *, is_steady: bool) -> K
     return (own.kept_in_order if has_less else None) or own.kept
 
 
-def values_in_state(node: SlidingAggregate, *, has_ends: bool) -> list[str]:
+def values_in_state(node: SlidingAggregate, *, has_ends: bool, is_steady: bool) -> list[str]:
     """What is kept beside one accumulator row per group, and is made from the rows alive.
 
     `has_ends`: rows end by themselves, and wait for that; others are kept for their values.
     """
-    beside = [each.definition.kept.beside for each in node.aggregates]
-    kept = list(dict.fromkeys(words for words in beside if words))
+    beside: dict[str, list[str]] = {}
+    for each in node.aggregates:
+        if words := _kept(node, each, is_steady=is_steady).beside:
+            beside.setdefault(words, []).append(show_aggregate(each))
+    kept = [f"{', '.join(names)}: {words}" for words, names in beside.items()]
     if any(each.is_distinct for each in node.aggregates):
         kept.append("the copies of each distinct value, made again from the rows alive")
     if kept and not has_ends:

@@ -10,15 +10,14 @@ from windrow.plan.aggregates.arguments import CONDITION, NUMBERS, ORDERED
 from windrow.plan.aggregates.function import AggregateFunction, DistinctRule, Kept, Merging
 
 ACCUMULATOR = "windrow.operators.accumulators.ordered:Ordered"
-_BESIDE = "the values in order, at most one per row alive, made again from these"
 IN_A_TREE = Kept(
     "its values in order, each once with the number of its copies",
-    beside=_BESIDE,
+    beside="the values in order, at most one per row alive",
     cost="a change costs the logarithm of the group's distinct values",
 )
 OUTDOING = Kept(
     "those of its values that no younger one outdoes, oldest first",
-    beside=_BESIDE,
+    beside="the values that no younger one outdoes, at most one per row alive",
     cost="all rows live equally long, so that a value which a younger one outdoes is not needed; a"
     " change costs the same however many are alive",
 )

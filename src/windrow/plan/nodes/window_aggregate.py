@@ -25,6 +25,7 @@ class Aggregate:
         type: theirs, in Spark's words.
         is_distinct: whether equal values count once.
         registered: what it is, said along: where the plan is read, nobody may have registered it.
+        text: the call as the user wrote it, with its FILTER, for EXPLAIN; "" where nobody wrote it.
     """
 
     function: str
@@ -33,6 +34,7 @@ class Aggregate:
     type: str
     is_distinct: bool = False
     registered: AggregateFunction | None = field(default=None, compare=False, repr=False)
+    text: str = field(default="", compare=False, repr=False)
 
     @property
     def definition(self) -> AggregateFunction:
@@ -79,5 +81,5 @@ class WindowAggregate(OneInput):
 
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """Aggregates and keys."""
-        by = f" by {', '.join(key.expr.text for key in self.keys)}" if self.keys else ""
-        return f"WindowAggregate {show_aggregates(self.aggregates)}{by}"
+        by = f"by {', '.join(key.expr.text for key in self.keys)}" if self.keys else ""
+        return " ".join(filter(None, ("WindowAggregate", show_aggregates(self.aggregates), by)))

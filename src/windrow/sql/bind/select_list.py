@@ -139,9 +139,10 @@ def lower_call(
     """
     function = AGGREGATES[call.args["function"]]
     arguments = call.arguments
+    shown = _call_text(function, call, where, renderer)
     if _counts_rows(function, call):
         if where is None:
-            return Aggregate("count", None, name, "bigint", registered=function)
+            return Aggregate("count", None, name, "bigint", registered=function, text=shown)
         arguments = [exp.Literal.number(1)]
     conditions = [
         a for a, kind in zip(arguments, function.takes, strict=False) if kind.is_condition
@@ -158,21 +159,32 @@ def lower_call(
     taken = [expr]
     if computed.reads or len(computed.takes) > 1:
         taken = renderer.typed(columns, arguments)
-        text = ", ".join(each.text for each in taken)
+        text = f"({', '.join(each.text for each in taken)})"
         if where is not None:
-            text = f"CASE WHEN {text_of(where, renderer.sql)} THEN {text} END"
+            text = f"{text} where {text_of(where, renderer.sql)}"
         expr = replace(expr, text=text)
     for each, kind in zip(taken, computed.takes, strict=True):
         if not kind.fits(each.type):
-            shown = function.name.upper()
+            called = function.name.upper()
             raise BindError(
                 "aggregate-type",
-                f"{shown} of {each.text} is not defined: it is {each.type}",
-                hint=kind.hint.format(name=shown, text=each.text),
+                f"{called} of {each.text} is not defined: it is {each.type}",
+                hint=kind.hint.format(name=called, text=each.text),
             ).at(span_of(call))
     type_ = computed.type_of(tuple(each.type for each in taken))
     is_distinct = call.is_distinct and function.distinct is DistinctRule.once
-    return Aggregate(computed.name, expr, name, type_, is_distinct, registered=computed)
+    return Aggregate(computed.name, expr, name, type_, is_distinct, registered=computed, text=shown)
+
+
+def _call_text(
+    function: AggregateFunction, call: AggregateCall, where: exp.Expr | None, renderer: Renderer
+) -> str:
+    """The call as the user wrote it, by the usual name of its function."""
+    arguments = ", ".join(text_of(each, renderer.sql) for each in call.arguments)
+    if _counts_rows(function, call):
+        arguments = "*"
+    shown = f"{function.name}({'DISTINCT ' if call.is_distinct else ''}{arguments})"
+    return shown if where is None else f"{shown} FILTER (WHERE {text_of(where, renderer.sql)})"
 
 
 def _counts_rows(function: AggregateFunction, call: AggregateCall) -> bool:

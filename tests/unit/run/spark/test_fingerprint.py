@@ -68,6 +68,14 @@ def test_a_whole_query_is_the_same_by_any_algorithm_and_in_any_layout() -> None:
     assert fingerprint(first) == fingerprint(second)
 
 
+def test_how_an_aggregate_was_written_is_not_part_of_what_it_is() -> None:
+    first, second = (
+        stage_of(f"SELECT {call} AS n FROM a [RANGE 5]") for call in ("ANY_VALUE(v)", "MIN(v)")
+    )
+    assert first.title != second.title
+    assert fingerprint(first) == fingerprint(second)
+
+
 def test_stages_are_named_for_people() -> None:
     assert about(stage_of(JOIN.format(5))) == "window join of a, b"
 
