@@ -71,6 +71,12 @@ def test_an_added_operator_stands_below_joins_and_aggregates():
     assert joined["k"].to_pylist() == [2]
 
 
+def test_what_an_added_operator_keeps_and_waits_for_is_in_the_summary():
+    summary = {one["label"]: one["lines"] for one in cut_stream([0]).explain(QUIET).data["summary"]}
+    assert summary["keeps"] == ["the rows from the watermark on, and the last instant shown"]
+    assert summary["emits"] == ["each row once the watermark has passed it; adds no delay"]
+
+
 def test_explain_tells_of_an_added_operator():
     text = cut_stream([0]).explain(QUIET)
     assert "QuietRows 5" in text

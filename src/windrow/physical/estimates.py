@@ -152,6 +152,20 @@ class TotalCost:
         """Rows per tick at which one core is busy; None where that is not known."""
         return None if self.times_as_fast is None else self.rows * self.times_as_fast
 
+    @property
+    def rows_per_second(self) -> float | None:
+        """Rows that come in a second; None where event time is not that of clocks."""
+        ticks = ticks_per_second(self.time_type)
+        return None if ticks is None else self.rows * ticks
+
+    @property
+    def most_rows_per_second(self) -> float | None:
+        """Those that one core keeps up with, or gets through; None where that is not known."""
+        ticks = ticks_per_second(self.time_type)
+        if self.rows_of_one_core is not None and ticks is not None:
+            return self.rows_of_one_core * ticks
+        return self.rows / self.seconds if self.seconds and not self.is_paced else None
+
     def __str__(self) -> str:
         load = f"{_load(self.seconds, self.time_type)} for the window joins"
         if not self.rows or not self.seconds:
@@ -161,7 +175,7 @@ class TotalCost:
             most = show_rate(self.rows_of_one_core, self.time_type)
             return f"{load}; one core keeps up with about {most} in the same mix"
         if not self.is_paced:  # rows per tick stay as they are, however fast ticks go by
-            most = f"about {show_count(self.rows / self.seconds)} such rows per second"
+            most = f"about {show_count(self.most_rows_per_second or 0)} such rows per second"
             return f"{load}; one core gets through {most}"
         return load
 
@@ -187,8 +201,14 @@ def clock_of(root: PhysicalNode, time_type: str) -> str:
 
 def as_cores(seconds: float, time_type: str) -> float | None:
     """How many cores so many seconds of processor per tick are; None where ticks are not time."""
+    ticks = ticks_per_second(time_type)
+    return None if ticks is None else seconds * ticks
+
+
+def ticks_per_second(time_type: str) -> float | None:
+    """Of event time that is that of clocks; None where it is not."""
     unit = USUAL_UNIT[time_type]
-    return seconds * _ticks(time_type) / _SECONDS[unit] if unit in _SECONDS else None
+    return _ticks(time_type) / _SECONDS[unit] if unit in _SECONDS else None
 
 
 def has_stated_rates(root: PhysicalNode) -> bool:

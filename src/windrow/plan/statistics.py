@@ -10,6 +10,7 @@ from windrow.plan.exprs import Expr
 
 HINT = "hint"
 ASSUMED = "assumed"
+SEEN = "the micro-batches so far"
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def test_the_summary_is_a_dozen_lines_at_most(path):
 def test_the_summary_says_what_runs_what_it_keeps_and_what_it_costs(two_streams):
     summary = two_streams.explain(SQL).split("\n\n")[0]
     assert "in process: window join of a, b" in summary
-    assert "a <= rate(a) x (5 + lateness 3 + distance) + one batch" in summary
+    assert "about 800 rows of a (8 ticks at 100 per tick)" in summary
     assert "at 200 per tick; one core gets through about" in summary
 
 
@@ -71,16 +71,20 @@ def test_the_plans_of_a_join_are_in_the_data_with_their_costs(two_streams):
 
 KEYS = {
     "version": 1,
-    "": "is_changelog logical physical query runner stages summary version",
+    "": "buckets cost is_changelog logical physical query read_ahead runner stages summary time version",
+    "time": "ticks_per_second type",
+    "cost": "cores is_paced most_rows_per_second rows_per_second",
+    "buckets": "count is_assumed",
     "summary": "label lines",
     "query": "label lines",
     "logical": "depth title",
-    "physical": "columns delay depth estimate facts is_stateful node title",
+    "physical": "columns delay depth estimate facts is_stateful node retention title",
     "columns": "name type",
+    "retention": "name seconds ticks",
     "facts": "label lines",
     "estimate": "is_decisive known missing output plans reason weights",
     "known": "name source value",
-    "plans": "name note seconds",
+    "plans": "cores name note seconds",
     "stages": "notes partitioned shared title warning",
     "shared": "title why",
 }

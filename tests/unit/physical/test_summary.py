@@ -137,3 +137,80 @@ def test_what_is_kept_of_values_says_whose_they_are():
 def test_groups_without_aggregates_are_named_by_their_keys(key, shown):
     sql = f"SELECT {key} AS g FROM a [RANGE 5] GROUP BY {key}"
     assert summary(sql)["runs"] == [f"in process: groups by {shown}"]
+
+
+def test_a_minus_says_in_short_what_it_keeps():
+    found = summary("SELECT k FROM a [RANGE 5] EXCEPT ALL SELECT k FROM b [RANGE 5]")
+    assert found["keeps"][2:] == ["one count per different row of a and of b"]
+
+
+def test_counts_say_whose_rows_they_are_and_what_hands_rows_on_is_no_step():
+    found = summary("SELECT DISTINCT k FROM a [RANGE 5] UNION ALL SELECT k FROM b [RANGE 5]")
+    assert found["runs"] == ["in process: DISTINCT, then net changes of each instant"]
+    assert len(set(found["keeps"])) == len(found["keeps"])
+
+
+HOUR = "SELECT a.k FROM a, b WHERE a.k = b.k{} WINDOW = INTERVAL '1' HOURS"
+PER_SECOND = {"rate": "1000 per second", "distinct": {"k": 100}}
+
+
+def test_rows_are_told_where_rates_are_stated():
+    found = summary(HOUR.format(""), "ts", PER_SECOND)
+    assert found["keeps"] == [
+        f"about 3,600,000 rows of {name} (1h 2s at 1,000 per second)" for name in "ab"
+    ]
+    grouped = summary("SELECT k, COUNT(*) AS n FROM a [RANGE 5] GROUP BY k", "t", RATES)
+    assert grouped["keeps"] == [
+        "about 8,000 rows of a (8 ticks at 1,000 per tick), and one accumulator row per group"
+    ]
+
+
+def test_rows_that_a_filter_may_take_out_are_counted_as_a_limit():
+    found = summary(HOUR.format(" AND a.x > 3"), "ts", PER_SECOND)
+    assert found["keeps"][0] == "at most about 3,600,000 rows of a (1h 2s at 1,000 per second)"
+
+
+def test_a_limit_on_memory_stands_for_the_rows_that_would_be_kept_without():
+    options = {"memory": "5000 tuples", "on_memory": "shed"}
+    assert not any(
+        "about" in line for line in summary(HOUR.format(""), "ts", PER_SECOND, **options)["keeps"]
+    )
+
+
+def test_keys_that_divide_windows_are_told_once():
+    sql = "SELECT a.k FROM a [ROWS 5], b [PARTITION BY k ROWS 5] WHERE a.k = b.k"
+    assert made(**RATES).explain(sql).count("keys(b.k) = 100 (hint)") == 1
+
+
+def test_data_has_what_programs_decide_by():
+    data = made("ts", **PER_SECOND).explain(HOUR.format("")).data
+    assert data["time"] == {"type": "timestamp", "ticks_per_second": 1_000_000}
+    (join,) = [node for node in data["physical"] if node["estimate"]]
+    assert join["retention"] == [
+        {"name": name, "ticks": 3_600_000_000, "seconds": 3_600.0} for name in "ab"
+    ]
+    taken = join["estimate"]["plans"][0]
+    assert data["cost"]["cores"] == taken["cores"] == pytest.approx(taken["seconds"] * 1e6)
+    assert data["cost"]["rows_per_second"] == pytest.approx(2_000)
+    assert 300 < data["cost"]["most_rows_per_second"] < 2_000 / data["cost"]["cores"] ** 0.4
+    assert data["buckets"] == {"count": 4, "is_assumed": True}
+    assert data["read_ahead"] == []
+
+
+def test_data_of_plain_numbers_has_no_seconds():
+    data = made(**RATES).explain(f"SELECT a.k {JOIN}", buckets=7).data
+    assert data["time"] == {"type": "bigint", "ticks_per_second": None}
+    (join,) = [node for node in data["physical"] if node["estimate"]]
+    assert join["retention"][0] == {"name": "a", "ticks": 5, "seconds": None}
+    assert join["estimate"]["plans"][0]["cores"] is None
+    assert data["cost"]["cores"] is None
+    assert data["cost"]["most_rows_per_second"] > 0
+    assert data["buckets"] == {"count": 7, "is_assumed": False}
+    assert made().explain("SELECT k FROM a").data["cost"] is None
+
+
+def test_streams_that_promise_by_read_ahead_are_in_the_data():
+    own = windrow.Session()
+    for name in "ab":
+        own.stream(name, pa.table({"k": [1], "t": [1]}), time="t", read_ahead=3)
+    assert own.explain(f"SELECT a.k {JOIN}").data["read_ahead"] == ["a", "b"]

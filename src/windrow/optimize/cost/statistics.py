@@ -221,7 +221,10 @@ def sized(node: MultiJoin, rates: list[Figure], numbers: PlanStatistics) -> Size
     )
     ways = tuple(replace(joined, upper=graph.upper) for graph in node.ways)
     widest = replace(joined, upper=reduce(_wider, (graph.upper for graph in node.ways)))
-    return Sized((*known, *of_keys, *of_tests, *of_windows), ways, widest, _out(node, ways, widest))
+    every = tuple(
+        dict.fromkeys((*known, *of_keys, *of_tests, *of_windows))
+    )  # keys may divide windows
+    return Sized(every, ways, widest, _out(node, ways, widest))
 
 
 Named = list[tuple[str, Figure]]

@@ -3,57 +3,34 @@
 First the summary, at most a dozen lines that a person can act on; then the whole: what the answer
 is and what is promised of the streams; the logical plan, as the user wrote it; the physical one, each
 node with its facts; and the stages on Spark. No ids, no timings, no paths.
-
-The summary:
-
-    answer      changelog: rows come and go
-    runs        in process: window join of a, b, then sliding aggregate count(*)
-    keeps       a <= rate(a) x (10m + lateness 5s + distance) + one batch
-    emits       each combination in the batch of its last tuple; adds no delay
-    memory      as much as the windows need (not limited)
-    cost        0.8% of a core for the window joins, at 1,010 per second; one core keeps up with about
-                11,000 per second in the same mix
-    attention   lateness is 0 for b: any out-of-order row there is late
-
-A node is in it by the lines of its facts that are called "state" (keeps), and "emits" unless one above it
-has such a fact; where it is stateful, by its `brief` (runs); by its estimate, where it `is_priced`; by its
-`warnings`; and where it cannot be spread. In "state" a line that ends with a colon goes on in the next one.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any, Self
 
 from windrow.errors import PlanError
-from windrow.physical.estimates import (
-    MOST_CORES,
-    Estimate,
-    TotalCost,
-    has_stated_rates,
-    is_over_a_core,
-    show_cores,
-)
-from windrow.physical.explain.facts import Fact, show_promises
+from windrow.physical.estimates import Estimate, TotalCost, as_cores, clock_of, ticks_per_second
+from windrow.physical.explain.facts import Fact, HeldRows
 from windrow.physical.explain.query_facts import (
+    ASSUMED_BUCKETS,
     StageFacts,
     as_scheduled,
     choice_facts,
-    cost_line,
-    has_cost,
-    memory_line,
     query_facts,
+    read_ahead_streams,
     stage_facts,
     stage_lines,
 )
+from windrow.physical.explain.summary import summary_facts
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.query import PhysicalQuery, Runner
+from windrow.physical.query import PhysicalQuery
 from windrow.plan.nodes.query import Query
 from windrow.plan.texts import ColumnTexts
-from windrow.plan.units import show_ticks
 
 VERSION = 1
 """Of the structure that `Explanation.data` has; it grows when a name in it is changed or goes."""
@@ -72,7 +49,7 @@ class Explanation(str):
     """The text of EXPLAIN, which is also data.
 
     Attributes:
-        data: the same as JSON has it: `version`, `summary`, `query`, `logical`, `physical`, `stages`.
+        data: the same as JSON has it, by the names that `docs/reference/explain.md` tells.
     """
 
     __slots__ = ("data",)
@@ -116,7 +93,7 @@ def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
     show = ColumnTexts(items for node in physical.root.walk() if (items := node.computed_columns))
     nodes = [(depth, node, _facts(node, physical, show)) for depth, node in _walk(physical.root, 1)]
     stages = stage_facts(physical, show)
-    summary = summary_facts(physical, [(node, facts) for _, node, facts in nodes], stages)
+    summary = summary_facts(logical, physical, [(node, facts) for _, node, facts in nodes], stages)
     query = query_facts(physical)
     emit = f"{EMIT} {'changelog' if physical.is_changelog else 'append'}"
     lines = [f"01) {emit}"]
@@ -131,14 +108,22 @@ def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
         ("stages", stage_lines(physical, stages)),
     )
     text = "\n\n".join("\n".join((title, *map(_one_line, own))) for title, own in sections)
+    clock = clock_of(physical.root, physical.time_type)
     data = {
         "version": VERSION,
         "runner": physical.runner.value,
         "is_changelog": physical.is_changelog,
+        "time": _time_data(clock),
+        "cost": _cost_data(TotalCost.of(physical)),
         "summary": _labeled(summary),
         "query": _labeled(query),
         "logical": logical.titles(),
-        "physical": [_emit_data(emit, physical.root), *(_node_data(*one) for one in nodes)],
+        "physical": [_emit_data(emit, physical.root), *(_node_data(*one, clock) for one in nodes)],
+        "buckets": {
+            "count": physical.options.buckets or ASSUMED_BUCKETS,
+            "is_assumed": not physical.options.buckets,
+        },
+        "read_ahead": read_ahead_streams(physical.root),
         "stages": [_stage_data(stage) for stage in stages],
     }
     return Explanation(f"{text}\n", data)
@@ -149,7 +134,24 @@ def _facts(node: PhysicalNode, physical: PhysicalQuery, show: ColumnTexts) -> li
     return [*own, *choice_facts(node, physical)]
 
 
-def _node_data(depth: int, node: PhysicalNode, facts: Sequence[Fact]) -> dict[str, Any]:
+def _time_data(clock: str) -> dict[str, Any]:
+    """What a tick of event time is."""
+    return {"type": clock, "ticks_per_second": ticks_per_second(clock)}
+
+
+def _cost_data(cost: TotalCost | None) -> dict[str, Any] | None:
+    """The cost of all window joins; None where it is not known."""
+    if cost is None:
+        return None
+    return {
+        "cores": cost.cores,
+        "rows_per_second": cost.rows_per_second,
+        "most_rows_per_second": cost.most_rows_per_second,
+        "is_paced": cost.is_paced,
+    }
+
+
+def _node_data(depth: int, node: PhysicalNode, facts: Sequence[Fact], clock: str) -> dict[str, Any]:
     return {
         "depth": depth,
         "node": type(node).__name__,
@@ -157,8 +159,9 @@ def _node_data(depth: int, node: PhysicalNode, facts: Sequence[Fact]) -> dict[st
         "columns": _columns(node),
         "is_stateful": node.is_stateful,
         "delay": node.delay,
+        "retention": _retention_data(facts, clock),
         "facts": _labeled(facts),
-        "estimate": None if node.estimate is None else _estimate_data(node.estimate),
+        "estimate": None if node.estimate is None else _estimate_data(node.estimate, clock),
     }
 
 
@@ -171,16 +174,32 @@ def _emit_data(title: str, root: PhysicalNode) -> dict[str, Any]:
         "columns": _columns(root),
         "is_stateful": False,
         "delay": root.delay,
+        "retention": [],
         "facts": [],
         "estimate": None,
     }
+
+
+def _retention_data(facts: Sequence[Fact], clock: str) -> list[dict[str, Any]]:
+    """How far behind the watermark rows may still be needed, of inputs whose rows are held for a time."""
+    per_second = ticks_per_second(clock)
+    return [
+        {
+            "name": line.name,
+            "ticks": line.retention,
+            "seconds": line.retention / per_second if per_second else None,
+        }
+        for _, lines in facts
+        for line in lines
+        if isinstance(line, HeldRows)
+    ]
 
 
 def _columns(node: PhysicalNode) -> list[dict[str, str]]:
     return [{"name": one.name, "type": one.type} for one in node.schema.fields]
 
 
-def _estimate_data(estimate: Estimate) -> dict[str, Any]:
+def _estimate_data(estimate: Estimate, clock: str) -> dict[str, Any]:
     """By names of its own, for programs read them: no field's name is one of these by itself."""
     return {
         "known": [
@@ -191,7 +210,12 @@ def _estimate_data(estimate: Estimate) -> dict[str, Any]:
         "reason": estimate.reason,
         "output": estimate.output,
         "plans": [
-            {"name": plan.name, "seconds": plan.seconds, "note": plan.note}
+            {
+                "name": plan.name,
+                "seconds": plan.seconds,
+                "cores": as_cores(plan.seconds, clock),
+                "note": plan.note,
+            }
             for plan in estimate.plans
         ],
         "weights": estimate.weights,
@@ -228,150 +252,3 @@ def _fact_lines(facts: Sequence[Fact], indent: str) -> Iterator[str]:
 def _one_line(text: str) -> str:
     """The text without the line breaks that a user may write inside an expression."""
     return _BREAK.sub(" ", text)
-
-
-MOST_LINES = 12
-"""Of the summary. What is kept has those that are left, `LEAST_KEPT` of them at least."""
-
-LEAST_KEPT, MOST_KEPT, MOST_WAITS, MOST_ATTENTION = 2, 4, 2, 3
-
-Explained = Sequence[tuple[PhysicalNode, list[Fact]]]
-"""Nodes from the top down, each with its facts."""
-
-
-def summary_facts(
-    physical: PhysicalQuery, nodes: Explained, stages: Sequence[StageFacts]
-) -> list[Fact]:
-    """What will run, what it keeps, what it waits for, what it costs, and what is in the way."""
-    by_node = {id(node): facts for node, facts in nodes}
-    upwards = [by_node[id(node)] for node in _upwards(physical.root)]
-    kept = _limits_first([line for facts in upwards for line in _whole(_of(facts, "state"))])
-    answer = "changelog: rows come and go" if physical.is_changelog else "append: each row once"
-    before: list[Fact] = [("answer", [answer]), ("runs", [_runs(physical)])]
-    after: list[Fact] = [
-        ("emits", _emits(physical.root, by_node) or ["each row in its batch"]),
-        ("memory", [memory_line(physical.options)] if physical.root.has_state else []),
-        ("cost", _cost(physical)),
-        ("attention", _first(_attention(physical, stages), MOST_ATTENTION)),
-    ]
-    left = MOST_LINES - sum(len(lines) for _, lines in [*before, *after])
-    most = min(MOST_KEPT, max(LEAST_KEPT, left))
-    keeps = _first(kept, most) or ["nothing: each row is answered on its own"]
-    return [fact for fact in [*before, ("keeps", keeps), *after] if fact[1]]
-
-
-def _upwards(node: PhysicalNode) -> Iterator[PhysicalNode]:
-    """Nodes from the streams up, those of the first input first."""
-    for child in node.inputs:
-        yield from _upwards(child)
-    yield node
-
-
-def _emits(root: PhysicalNode, by_node: Mapping[int, list[Fact]]) -> list[str]:
-    """What each row of the answer waits for: by the last nodes that say it, and in all.
-
-    What the nodes below these wait for, their own lines are about: an aggregate's changes come when the
-    watermark has passed, however early a join below gives its combinations.
-    """
-    last = list(_last_with(root, "emits", by_node))
-    lines = dict.fromkeys(line for node in last for line in _of(by_node[id(node)], "emits"))
-    found = _first(list(lines), MOST_WAITS)
-    delay = show_ticks(root.delay, root.time_type)
-    if root.delay and not any(delay in line for line in found):
-        found = [
-            *found[: MOST_WAITS - 1],
-            f"in all, rows may trail the watermark by {delay}",
-        ]
-    return found
-
-
-def _last_with(
-    node: PhysicalNode, label: str, by_node: Mapping[int, list[Fact]]
-) -> Iterator[PhysicalNode]:
-    """The last node on every way to the answer that has such a fact."""
-    if _of(by_node[id(node)], label):
-        yield node
-        return
-    for child in node.inputs:
-        yield from _last_with(child, label, by_node)
-
-
-def _cost(physical: PhysicalQuery) -> list[str]:
-    """What it costs, or what to give to know it; nothing where no node has a cost model."""
-    return [cost_line(physical)] if has_cost(physical) else []
-
-
-def _runs(physical: PhysicalQuery) -> str:
-    steps = _steps(physical.root)
-    if not steps:
-        return f"{physical.runner.value}, row by row"
-    return f"{physical.runner.value}: {', then '.join(steps)}"
-
-
-def _steps(node: PhysicalNode) -> list[str]:
-    """The stateful nodes up to one, in the order of work; branches of a plan stand side by side."""
-    branches = [steps for child in node.inputs if (steps := _steps(child))]
-    below = branches[0] if len(branches) == 1 else []
-    if len(branches) > 1:
-        texts = [", then ".join(steps) for steps in branches]
-        below = [" beside ".join(f"({t})" if ", then " in t else t for t in texts)]
-    return [*below, node.brief] if node.is_stateful else below
-
-
-def _attention(physical: PhysicalQuery, stages: Sequence[StageFacts]) -> list[str]:
-    """What may be in the user's way, the worst first."""
-    lines = [line for node in physical.root.walk() for line in node.warnings]
-    cost = TotalCost.of(physical)
-    cores = cost.cores if cost is not None and has_stated_rates(physical.root) else None
-    if cores is not None and is_over_a_core(cores):
-        about = "" if cores > MOST_CORES else "about "
-        needed = f"at the stated rates this needs {about}{show_cores(cores)}"
-        lines.append(
-            f"{needed} and runs on one: it will fall behind"
-            if physical.runner is Runner.process
-            else f"{needed}: with fewer it will fall behind"
-        )
-    if physical.runner is not Runner.process:
-        lines += [
-            f"one task does all the work of {stage.title}: {stage.warning}"
-            for stage in stages
-            if stage.warning
-        ]
-    if physical.root.has_state:
-        strict = [
-            scan
-            for scan in physical.root.scans
-            if show_promises(scan) in {"lateness 0", "lateness 0s"}
-        ]
-        names = ", ".join(dict.fromkeys(scan.alias for scan in strict))
-        if strict:
-            lines.append(f"lateness is 0 for {names}: any out-of-order row there is late")
-    return lines
-
-
-def _of(facts: Sequence[Fact], label: str) -> list[str]:
-    return [line for name, lines in facts if name == label for line in lines]
-
-
-def _whole(lines: Sequence[str]) -> list[str]:
-    """The lines as sentences: one that ends with a colon goes on in the next."""
-    found: list[str] = []
-    for line in lines:
-        if found and found[-1].endswith(":"):
-            found[-1] += f" {line}"
-        else:
-            found.append(line)
-    return found
-
-
-def _limits_first(lines: list[str]) -> list[str]:
-    """What limits the rows held, before what is said of them beside that."""
-    return sorted(lines, key=lambda line: "<=" not in line)
-
-
-def _first(lines: list[str], most: int) -> list[str]:
-    """The first lines; the last of these says how many more there are, if there are."""
-    if len(lines) <= most:
-        return lines
-    rest = len(lines) - most + 1
-    return [*lines[: most - 1], f"and {rest} more: see below"]

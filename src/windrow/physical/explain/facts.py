@@ -35,6 +35,10 @@ LEAD = "lead"
 bounds it."""
 
 
+DISTANCE = "distance"
+"""What EXPLAIN calls how far a stream runs ahead of the slowest one."""
+
+
 def show_promises(scan: ScanStream) -> str:
     """`lateness 5s`, `read-ahead 3 rows`, `punctuations in done`, or several of them."""
     amounts = [f"{name} {amount}" for name, amount in _amounts(scan).items()]
@@ -182,7 +186,7 @@ def lag_terms(node: PhysicalNode, below: int) -> list[str]:
         terms.append(LEAD)
     if below:
         terms.append(f"delay {show_ticks(below, time_type)}")
-    return [*terms, "distance"] if len(sources) > 1 else terms
+    return [*terms, DISTANCE] if len(sources) > 1 else terms
 
 
 def plus(base: str, ticks: int, time_type: str) -> str:
@@ -219,26 +223,53 @@ def lifetime(below: PhysicalNode, alive: int | None) -> str:
     return below.lifetime(show_ticks(alive, below.time_type))
 
 
-def alive_bound(node: PhysicalNode, rows: PhysicalNode, alias: str, alive: int, below: int) -> str:
+class HeldRows(str):
+    """The most rows of an input that are held after a batch, in words; with what it is made of.
+
+    Attributes:
+        name: how the rows are called.
+        rows: the node that gives them.
+        retention: for how many ticks behind the watermark a row may still be needed.
+        ticks: of event time that the rows held span, as far as that is known beforehand: with lateness
+            and delays, without how far a stream runs ahead of others.
+        length: the same as text.
+        beside: what is held beside them, as the text ends.
+    """
+
+    __slots__ = ("beside", "length", "name", "retention", "rows", "ticks")
+    name: str
+    rows: PhysicalNode
+    retention: int
+    ticks: int
+    length: str
+    beside: str
+
+    def also(self, text: str) -> HeldRows:
+        """The same, with something beside the rows."""
+        made = HeldRows(f"{self}{text}")
+        for own in self.__slots__:
+            setattr(made, own, getattr(self, own))
+        made.beside += text
+        return made
+
+
+def alive_bound(
+    node: PhysicalNode, rows: PhysicalNode, alias: str, alive: int, below: int
+) -> HeldRows:
     """The most rows that are held by what tells that they expire, one tick after they were alive.
 
     ---[=======================|--------)-----> held until the watermark has passed its expiry
        t                   t + alive  + 1 tick
     """
-    return state_bound(node, rows, alias, alive, below, ["1 tick"])
+    return state_bound(node, rows, alias, alive, below, 1)
 
 
 def state_bound(
-    node: PhysicalNode,
-    rows: PhysicalNode,
-    alias: str,
-    retention: int,
-    below: int,
-    beyond: Sequence[str] = (),
-) -> str:
+    node: PhysicalNode, rows: PhysicalNode, alias: str, retention: int, below: int, beyond: int = 0
+) -> HeldRows:
     """The most rows of an input that are held after a batch; `rows` is the input.
 
-    `beyond` are terms of the time that rows are held beyond their retention.
+    `beyond` are ticks that rows are held beyond their retention.
 
         watermark - retention        watermark                       newest
         ------[=========================|===============================]---> time
@@ -252,12 +283,26 @@ def state_bound(
         ------|--------------------[====================================]---> time
     """
     time_type = node.time_type
-    terms = [*([show_ticks(retention, time_type)] if retention > 0 else []), *beyond]
-    summed = terms + lag_terms(node, below) or [show_ticks(0, time_type)]
+    lag = lag_terms(node, below)
+    terms = [show_ticks(retention, time_type)] if retention > 0 else []
+    terms += [f"{beyond} tick{'s' if beyond > 1 else ''}"] if beyond else []
+    summed = terms + lag or [show_ticks(0, time_type)]
     length = " + ".join(summed)
     if retention < 0:
         length = f"max(0, {length} - {show_ticks(-retention, time_type)})"
     elif len(summed) > 1:
         length = f"({length})"
     rate = " x ".join([f"rate({alias})", *rows.matches])
-    return f"{alias} <= {rate} x {length} + one batch"
+    made = HeldRows(f"{alias} <= {rate} x {length} + one batch")
+    made.name, made.rows, made.retention, made.beside = alias, rows, retention + beyond, ""
+    made.ticks = max(0, retention + beyond + largest_lateness(node.scans) + below)
+    is_fine = time_type not in {"bigint", "date"}  # a tick more or less of a microsecond is none
+    made.length = _span(made.ticks - beyond if is_fine else made.ticks, time_type)
+    return made
+
+
+def _span(ticks: int, time_type: str) -> str:
+    """A length with its unit, where event time has plain numbers too."""
+    if time_type == "bigint":
+        return f"{ticks:,} tick{'' if ticks == 1 else 's'}"
+    return show_ticks(ticks, time_type)

@@ -259,17 +259,16 @@ def stage_lines(physical: PhysicalQuery, found: list[StageFacts]) -> list[str]:
     set_by_user = physical.options.buckets
     known = "set by buckets" if set_by_user else "assumed; one per shuffle partition if not set"
     lines = [f"  on Spark, {set_by_user or ASSUMED_BUCKETS} buckets ({known})"]
-    lines += _read_ahead_lines(physical.root)
+    lines += [
+        f"  streaming, {stream} must come in one ordered partition; its times are read once more, in"
+        " one task"
+        for stream in read_ahead_streams(physical.root)
+    ]
     for number, stage in enumerate(found, 1):
         lines += stage.lines(number)
     return lines
 
 
-def _read_ahead_lines(root: PhysicalNode) -> list[str]:
-    """What Spark streaming asks of the streams that promise by read-ahead."""
-    streams = dict.fromkeys(scan.stream for scan in root.scans if scan.read_ahead is not None)
-    return [
-        f"  streaming, {stream} must come in one ordered partition; its times are read once more, in"
-        " one task"
-        for stream in streams
-    ]
+def read_ahead_streams(root: PhysicalNode) -> list[str]:
+    """The streams that promise by read-ahead, of which Spark streaming asks for one ordered partition."""
+    return list(dict.fromkeys(scan.stream for scan in root.scans if scan.read_ahead is not None))

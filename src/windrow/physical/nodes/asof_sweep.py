@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from windrow.physical.explain.facts import (
     ONCE_FINAL,
     Fact,
+    HeldRows,
     Show,
     drop_condition,
     event_time,
@@ -168,7 +169,7 @@ def _retention(node: AsofSweep, below: int, time_type: str) -> list[str]:
     return lines
 
 
-def _state(node: AsofSweep, below: int) -> list[str]:
+def _state(node: AsofSweep, below: int) -> list[HeldRows]:
     left, right = node.aliases
     match = node.match
     keys = f" + one row per key of {right}" if node.classes else " + one row"
@@ -176,12 +177,13 @@ def _state(node: AsofSweep, below: int) -> list[str]:
     ahead = match.tolerance or 0 if waits else 0
     mine = state_bound(node, node.left, left, ahead, below)
     if waits and match.tolerance is None:
-        mine += f" + rows that no row of {right} follows yet: not bounded; TOLERANCE bounds them"
+        mine = mine.also(
+            f" + rows that no row of {right} follows yet: not bounded; TOLERANCE bounds them"
+        )
     theirs = state_bound(node, node.right, right, 0, below)
     if match.direction != "forward":
-        theirs += keys
-        if match.tolerance is None:
-            theirs += ", forever" if node.classes else ""
+        is_forever = match.tolerance is None and node.classes
+        theirs = theirs.also(f"{keys}, forever" if is_forever else keys)
     return [mine, theirs]
 
 

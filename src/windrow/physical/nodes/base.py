@@ -298,9 +298,13 @@ class PhysicalNode:
         return type(self).__name__
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
-        """What EXPLAIN tells below the title, in the order it is read.
+        """What EXPLAIN tells below the title, in the order it is read: labels, each with its lines.
 
         Every bound follows from the numbers that the operator uses: a plan that reads well holds.
+
+        The summary of EXPLAIN has the lines of two labels: "state" (what it holds; a line that ends with a
+        colon goes on in the next; `explain.facts.state_bound` makes that of rows held for a time) and
+        "emits" (what its rows wait for, said by the last nodes that have it).
 
         Args:
             options: those of the query.
@@ -320,7 +324,7 @@ class PhysicalNode:
 
     @property
     def brief(self) -> str:
-        """What people call it, and what it is over: for the summary of EXPLAIN."""
+        """What people call it, and what it is over: for the summary of EXPLAIN; "" to leave it out."""
         _, _, rest = self.title.partition(" ")
         return f"{self.about} {rest}" if rest else self.about
 

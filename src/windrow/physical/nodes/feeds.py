@@ -225,8 +225,8 @@ class ResolveChanges(OneInput):
             rows = (
                 f"from t to t + {show_ticks(self.ticks, self.time_type)}, both included, or {rows}"
             )
-            state = (
-                f"{state_bound(self, self.input, self.alias, self.ticks, 0)}, less what is deleted"
+            state = state_bound(self, self.input, self.alias, self.ticks, 0).also(
+                ", less what is deleted"
             )
         return [
             ("changes", [f"{self.scans[0].changes} says which rows come and which go"]),

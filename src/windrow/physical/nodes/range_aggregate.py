@@ -122,8 +122,9 @@ class RangeAggregate(TwoStreamJoin):
                 "state",
                 [
                     state_bound(self, self.left, left, self.own_delay, below),
-                    alive_bound(self, self.right, right, reach, below)
-                    + ", and one accumulator row per key in reach",
+                    alive_bound(self, self.right, right, reach, below).also(
+                        ", and one accumulator row per key in reach"
+                    ),
                     *values_in_state(sliding, has_ends=True, is_steady=True),
                 ],
             ),

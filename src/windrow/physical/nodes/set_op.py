@@ -151,7 +151,7 @@ class HandOnRows(_OfEqualRows, OneInput):
     kind = "rows"
     held_inputs = ()
     needs_all_rows = _SETS_ASKED
-    brief = "late rows taken out"
+    brief = ""  # of what runs it is no step: its rows are those of the input
     operator = "windrow.operators.feeds.net_changes:HandOnOp"
 
     @property
@@ -218,11 +218,17 @@ def _facts(node: SetOp) -> list[Fact]:
             [f"how many copies {'each input' if has_two else 'the input'} holds of each row"],
         ),
         ("retention", retention),
-        ("state", [*_bounds(node, held, below), *_expected(node, names)]),
+        ("state", _bounds(node, held, below)),
+        ("expected", _expected(node, names)),
+        ("at most", _most(node, held)),
         ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
         ("why", ["a change costs its own rows: the copies say what is in the answer", *node.place]),
     ]
     return [fact for fact in facts if fact[1]]
+
+
+_PLACES = ("first", "second")
+"""What inputs are called that have no different names."""
 
 
 def _names(node: SetOp) -> list[str]:
@@ -230,7 +236,7 @@ def _names(node: SetOp) -> list[str]:
     names = [source_name(child) for child in node.inputs]
     if len(names) == 1:
         return names
-    return names if len(set(names)) == len(names) else ["first", "second"]
+    return names if len(set(names)) == len(names) else list(_PLACES)
 
 
 def _each(names: list[str], texts: list[str]) -> list[str]:
@@ -247,14 +253,23 @@ def _bounds(node: SetOp, held: list[tuple[PhysicalNode, str, int | None]], below
         for child, name, alive in held
         if alive is not None
     ]
-    counts = "one count per different row" + (" and input" if len(held) > 1 else "")
-    lines = [*rows, f"{counts}, from which the copies in the answer follow"]
-    if node.kind.startswith("except") and len(rows) == len(held):
-        lines.append(
-            "never above 2 (rate x window + different rows) + rate x window, those copies counted,"
-            " beside a tick and a batch of each input"
-        )
-    return lines
+    return [*rows, f"one count per different row of {' and of '.join(map(_whose, held))}"]
+
+
+def _whose(held: tuple[PhysicalNode, str, int | None]) -> str:
+    """Of what rows are counted: of a stream, or of what several are made into."""
+    _, name, _ = held
+    return f"the {name} input" if name in _PLACES else name.removeprefix("rows of ")
+
+
+def _most(node: SetOp, held: list[tuple[PhysicalNode, str, int | None]]) -> list[str]:
+    """The paper's bound of all of a MINUS, where rows of both inputs end."""
+    if not node.kind.startswith("except") or any(alive is None for _, _, alive in held):
+        return []
+    return [
+        "2 (rate x window + different rows) + rate x window, the copies in the answer counted, beside"
+        " a tick and a batch of each input"
+    ]
 
 
 def _expected(node: SetOp, names: list[str]) -> list[str]:
@@ -264,12 +279,12 @@ def _expected(node: SetOp, names: list[str]) -> list[str]:
         if figures is not None:
             rows, different = figures
             lines.append(
-                f"expected: {_about(rows)} alive of {name}, {_about(different)} of them different"
+                f"{_about(rows)} alive of {name}, {_about(different)} of them different"
                 f" ({', '.join(dict.fromkeys((rows.source, different.source)))})"
             )
     known = [figures for figures in node.expected if figures is not None]
     if node.kind.startswith("except") and len(known) == len(names):
-        lines.append(f"expected in all: at most {_about(s_minus(known))} rows and counts")
+        lines.append(f"in all at most {_about(s_minus(known))} rows and counts")
     return lines
 
 

@@ -175,7 +175,7 @@ class SlidingAggregate(MakesChanges, OneInput):
         groups = self._group_state()
         if alive is None:
             return groups
-        return f"{alive_bound(self, self.input, source, alive, below)}, and {groups}"
+        return alive_bound(self, self.input, source, alive, below).also(f", and {groups}")
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from windrow.physical.estimates import is_near
 from windrow.physical.query import PhysicalQuery, Planner
 from windrow.plan.catalog import StreamInfo
 from windrow.plan.exprs import Expr
-from windrow.plan.statistics import Figure
+from windrow.plan.statistics import SEEN, Figure
 from windrow.run.local.sources import SLICE_ROWS, BatchReader, TableSource
 from windrow.run.sampled_selectivity import (
     MOST_TESTED,
@@ -53,8 +53,6 @@ STRETCHES = 20
 
 RECENT = 8
 """Batches that a rate is taken over."""
-
-SOURCE = "the micro-batches so far"
 
 ENOUGH = 100
 """Rows of a first batch that tell a rate."""
@@ -144,18 +142,18 @@ class StreamStatistics:
         """
         batches = self._seen[stream].batches
         if len(batches) == 1 and self._seen[stream].first_span > 0:
-            return Figure(batches[0][0] / self._seen[stream].first_span, SOURCE)
+            return Figure(batches[0][0] / self._seen[stream].first_span, SEEN)
         if len(batches) < 2:
             return None
         span = batches[-1][1] - batches[0][1]
         rows = sum(rows for rows, _ in list(batches)[1:])
-        return Figure(rows / span, SOURCE) if span > 0 else None
+        return Figure(rows / span, SEEN) if span > 0 else None
 
     def different(self, stream: str, column: str) -> Figure | None:
         """How many different values a column has, by rows of the last batches."""
         values = self._last(stream, column)
         found = None if values is None else different_values(values, self._seen[stream].rows)
-        return None if found is None else Figure(found, SOURCE)
+        return None if found is None else Figure(found, SEEN)
 
     def rows_per_batch(self, stream: str) -> int:
         """The most rows of a batch."""
@@ -166,7 +164,7 @@ class StreamStatistics:
     ) -> Figure | None:
         """The share of pairs of two columns with low <= left - right <= high, in the last batches."""
         share = share_of_columns(self._last(*left), self._last(*right), low, high)
-        return None if share is None else Figure(share, SOURCE)
+        return None if share is None else Figure(share, SEEN)
 
     def passing(
         self, predicates: tuple[Expr, ...], sides: Sequence[tuple[str, Mapping[str, str]]]
@@ -179,7 +177,7 @@ class StreamStatistics:
                 return None
             rows.append(pa.RecordBatch.from_arrays(arrays, names=list(columns)))
         found = share_passing(predicates, rows)
-        return None if found is None else Figure(found[0], SOURCE)
+        return None if found is None else Figure(found[0], SEEN)
 
     def _last(self, stream: str, column: str) -> pa.Array | None:
         """Values of a column in the last batches; None where there are none yet."""
