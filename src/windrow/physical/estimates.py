@@ -75,7 +75,7 @@ class Estimate:
         return any(ASSUMED in figure.source for _, figure in self.known)
 
 
-ONE_PLAN = Estimate(reason="a join of what is alive has one plan")
+ONE_PLAN = Estimate(reason="a join of what is alive has one plan, and no cost model")
 
 
 ORDERED = ", ordered by cost"

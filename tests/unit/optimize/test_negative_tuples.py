@@ -186,7 +186,10 @@ def test_explain_says_what_expires_rows_and_what_it_holds():
     ) in text.replace("05)", "   ")
     logical, physical = plans_of(made, f"SELECT SUM(a.x) AS s FROM {JOIN}")
     text = explain(logical, _by_negatives(physical))
-    assert "cost        not estimated: a join of what is alive has one plan\n" in text
+    assert (
+        "cost        not estimated: a join of what is alive has one plan, and no cost model\n"
+        in text
+    )
     assert (
         "negative tuples: a row that ends joins those still alive, and takes back what it was part"
         " of; the windows are the join's own rows\n"

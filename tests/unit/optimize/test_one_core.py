@@ -7,6 +7,7 @@ import pytest
 from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.optimize.choose import one_core
 from windrow.optimize.planner import optimize
+from windrow.physical.algorithms import ALGORITHMS
 from windrow.physical.estimates import as_cores
 from windrow.physical.options import Options
 from windrow.physical.query import PhysicalQuery
@@ -73,6 +74,18 @@ def test_a_plan_costs_one_core_at_the_rates_that_it_keeps_up_with(sql, times):
     query = planned(sql, times)
     assert query.times_as_fast is not None
     again = planned(sql, times * query.times_as_fast)
+    assert cores_of(again, plans_of(query)) == pytest.approx(1.0, rel=0.1)
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@pytest.mark.parametrize("name", ["keyed", "three"])
+def test_a_plan_that_was_asked_for_is_priced_as_it_is(name, algorithm):
+    if name == "three" and ALGORITHMS[algorithm].most_streams is not None:
+        pytest.skip("it joins fewer streams")
+    asked = Options(algorithm=algorithm)
+    query = planned(QUERIES[name], options=asked)
+    assert query.times_as_fast is not None
+    again = planned(QUERIES[name], query.times_as_fast, options=asked)
     assert cores_of(again, plans_of(query)) == pytest.approx(1.0, rel=0.1)
 
 

@@ -137,10 +137,11 @@ def test_explain_is_silent_where_no_row_is_taken_back(two_streams):
     )
 
 
-def test_explain_says_of_a_node_without_state_that_it_has_none_however_it_is_scheduled(two_streams):
+def test_explain_says_of_a_table_that_it_is_held_whole_however_it_is_scheduled(two_streams):
     two_streams.table("t", pa.table({"x": [1]}))
     plan = two_streams.explain("SELECT a.x FROM a JOIN t ON a.x = t.x", scheduling="ita")
-    assert "state       none: a row's matches are there when it comes" in plan
+    assert "state       t: the whole table, in process with an index on t.x" in plan
+    assert "with ita these bounds" not in plan
 
 
 def test_explain_claims_no_bound_where_rows_leave_with_input_alone(two_streams):

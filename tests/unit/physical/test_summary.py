@@ -33,7 +33,9 @@ RATES = {"rate": 1_000, "distinct": {"k": 100}}
 
 def test_a_table_that_is_joined_is_kept():
     found = summary("SELECT a.k, d.r FROM a JOIN d ON a.k = d.k")
-    assert found["keeps"] == ["d: the whole table, in process with an index on d.k"]
+    assert found["keeps"] == [
+        "d: the whole table, in process with an index on d.k, on Spark as Spark keeps it"
+    ]
     assert found["emits"] == ["each row in its batch"]
 
 
@@ -87,6 +89,19 @@ def test_a_semi_join_answers_at_once_with_times_that_trail():
     assert found["emits"] == [
         "each tuple in the batch of its first match; its time may trail the watermark by 4"
     ]
+
+
+def test_pairs_of_an_outer_join_come_at_once_and_rows_alone_later():
+    found = summary("SELECT a.k, b.x FROM a LEFT JOIN b ON a.k = b.k WINDOW = 4")
+    assert found["emits"] == [
+        "each combination in the batch of its last tuple; unmatched tuples when final, which may"
+        " trail the watermark by 4"
+    ]
+
+
+def test_a_count_window_says_whose_rows_it_keeps():
+    found = summary("SELECT k FROM a [ROWS 5] EMIT CHANGES")
+    assert found["keeps"][0] == "a: the newest 5 rows, and what waits for the watermark"
 
 
 @pytest.mark.parametrize(
@@ -168,6 +183,15 @@ def test_rows_are_told_where_rates_are_stated():
 def test_rows_that_a_filter_may_take_out_are_counted_as_a_limit():
     found = summary(HOUR.format(" AND a.x > 3"), "ts", PER_SECOND)
     assert found["keeps"][0] == "at most about 3,600,000 rows of a (1h 2s at 1,000 per second)"
+
+
+def test_rows_are_not_told_where_nobody_knows_how_long_they_wait():
+    own = windrow.Session()
+    for name in "ab":
+        own.stream(name, pa.table({"k": [1], "t": [1]}), time="t", read_ahead=3, **RATES)
+    assert (
+        "a <= rate(a) x (5 + lead + distance)" in own.explain(f"SELECT a.k {JOIN}").split("\n\n")[0]
+    )
 
 
 def test_a_limit_on_memory_stands_for_the_rows_that_would_be_kept_without():

@@ -231,7 +231,7 @@ class HeldRows(str):
         rows: the node that gives them.
         retention: for how many ticks behind the watermark a row may still be needed.
         ticks: of event time that the rows held span, as far as that is known beforehand: with lateness
-            and delays, without how far a stream runs ahead of others.
+            and delays, without how far a stream runs ahead of others; 0 where a lead is not bounded.
         length: the same as text.
         beside: what is held beside them, as the text ends.
     """
@@ -295,9 +295,10 @@ def state_bound(
     rate = " x ".join([f"rate({alias})", *rows.matches])
     made = HeldRows(f"{alias} <= {rate} x {length} + one batch")
     made.name, made.rows, made.retention, made.beside = alias, rows, retention + beyond, ""
-    made.ticks = max(0, retention + beyond + largest_lateness(node.scans) + below)
+    lead = largest_lateness(node.scans) + below
+    made.ticks = 0 if has_lead(node.scans) else max(0, retention + beyond + lead)
     is_fine = time_type not in {"bigint", "date"}  # a tick more or less of a microsecond is none
-    made.length = _span(made.ticks - beyond if is_fine else made.ticks, time_type)
+    made.length = _span(max(0, made.ticks - beyond) if is_fine else made.ticks, time_type)
     return made
 
 

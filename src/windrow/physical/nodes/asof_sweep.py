@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from windrow.physical.explain.facts import (
     ONCE_FINAL,
     Fact,
-    HeldRows,
     Show,
     drop_condition,
     event_time,
@@ -169,7 +168,7 @@ def _retention(node: AsofSweep, below: int, time_type: str) -> list[str]:
     return lines
 
 
-def _state(node: AsofSweep, below: int) -> list[HeldRows]:
+def _state(node: AsofSweep, below: int) -> list[str]:
     left, right = node.aliases
     match = node.match
     keys = f" + one row per key of {right}" if node.classes else " + one row"

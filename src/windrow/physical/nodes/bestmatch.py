@@ -234,7 +234,7 @@ def _retention(node: MatwinBestmatch, below: int, time_type: str) -> list[str]:
 
 def _state(node: MatwinBestmatch, below: int) -> list[str]:
     members = zip((node.left, node.right), node.aliases, strict=True)
-    rows = [
+    rows: list[str] = [
         state_bound(node, child, alias, _kept_for(node, port), below)
         for port, (child, alias) in enumerate(members)
     ]

@@ -125,7 +125,12 @@ class CountRows(MakesChanges, OneInput):
         return [
             ("rows", [f"from t until the time of row {self.rows} after it{each}"]),
             ("order", [BY_TIME_AND_COLUMNS]),
-            ("state", [f"the newest {self.rows} rows{each}, and what waits for the watermark"]),
+            (
+                "state",
+                [
+                    f"{self.alias}: the newest {self.rows} rows{each}, and what waits for the watermark"
+                ],
+            ),
             ("emits", ["the rows below the watermark, and those that they push out"]),
         ]
 
@@ -162,7 +167,10 @@ class CountChanges(CountRows):
                 [f"while it is among the newest {self.rows}{self._each(show)} of those there"],
             ),
             ("order", [BY_TIME_AND_COLUMNS]),
-            ("state", ["the rows inserted and not deleted: any of them may come back"]),
+            (
+                "state",
+                [f"{self.alias}: the rows inserted and not deleted: any of them may come back"],
+            ),
             (
                 "emits",
                 ["the rows below the watermark, and those that they push out or bring back"],

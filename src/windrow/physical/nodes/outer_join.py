@@ -119,7 +119,10 @@ class OuterJoin(MultiJoin):
         pairs = "each combination in the batch of its last tuple"
         if self.at_once:
             return f"{pairs}, each tuple with NULLs in its own; {delay}"
-        return f"{pairs}{', unmatched tuples when final' if self.tracked else ''}; {delay}"
+        if not waits:
+            return f"{pairs}, unmatched tuples when final; {delay}"
+        late = show_ticks(waits, self.time_type)
+        return f"{pairs}; unmatched tuples when final, which may trail the watermark by {late}"
 
 
 def _answer(node: OuterJoin) -> str:

@@ -329,7 +329,10 @@ class TableJoinRows(PerRow):
         found, held = f"every row of {self.alias} for each row of a batch", ""
         if self.keys:
             keys = ", ".join(key.table.text for key in self.keys)
-            found, held = f"an index on {keys}, made once", f", in process with an index on {keys}"
+            found, held = (
+                f"an index on {keys}, made once",
+                f", in process with an index on {keys}, on Spark as Spark keeps it",
+            )
         return said(
             ("table", [f"in process, {found}; on Spark, a join with a static DataFrame"]),
             ("state", [f"{self.alias}: the whole table{held}"]),
