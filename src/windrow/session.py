@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from windrow.run.progress import Progress
     from windrow.run.spark.launch import Frame, Spark
     from windrow.run.spark.progress import ProgressReader
+    from windrow.runners.base import Data
 
     Answer = TypeVar("Answer", default=Any)
     """What questions are answered with: a Result in process, a DataFrame on Spark."""
@@ -108,7 +109,7 @@ class Session(Generic[Answer]):
     def stream(  # noqa: PLR0913  # each is a fact about the stream, and has its own name
         self,
         name: str,
-        data: Any,
+        data: Data,
         *,
         time: str | OnArrival | None = None,
         lateness: Lateness | None = None,
@@ -171,7 +172,7 @@ class Session(Generic[Answer]):
         self._registered.data[name] = self._runner.stamped(source.data, time)
 
     @takes(name=kinds.NAME)
-    def table(self, name: str, data: Any) -> None:
+    def table(self, name: str, data: Data) -> None:
         """Registers a relation that does not move.
 
         Args:

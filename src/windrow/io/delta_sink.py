@@ -22,7 +22,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -54,6 +54,9 @@ DELETED = "_windrow_deleted"
 """Of a row that is merged: whether it goes."""
 
 
+Mode = Literal["append", "merge"]
+
+
 @dataclass(frozen=True)
 class Delta(Connector):
     """A Delta Lake table that takes an answer.
@@ -69,7 +72,7 @@ class Delta(Connector):
     name: ClassVar[str] = "delta"
 
     path: str
-    mode: str = "append"
+    mode: Mode = "append"
     keys: Sequence[str] = ()
     storage: Mapping[str, str] = field(default_factory=dict)
 
@@ -79,7 +82,7 @@ class Delta(Connector):
         Raises:
             BindError: the mode is none.
         """
-        if self.mode not in {"append", "merge"} or isinstance(self.keys, str):
+        if self.mode not in get_args(Mode) or isinstance(self.keys, str):
             raise BindError(
                 "bad-delta-option",
                 f"mode of delta is {self.mode!r}, with the keys {self.keys!r}",

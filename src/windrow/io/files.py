@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pyarrow.fs as pafs
 
 from windrow.errors import BindError
-from windrow.io.data_files import SUFFIXES
 from windrow.io.ddl import parse_ddl
 from windrow.io.file_formats import Format, ParquetFiles, TextFiles
 from windrow.io.files_sink import FilesSink
@@ -50,15 +49,15 @@ class Files(Connector):
     name: ClassVar[str] = "files"
 
     path: str
-    format: str = "parquet"
+    format: Literal["parquet", "csv", "json"] = "parquet"
     schema: str | None = None
-    order: str = "name"
+    order: Literal["name", "time"] = "name"
     batch_rows: int | None = None
     batch_bytes: int = BATCH_BYTES
     delimiter: str = ","
     header: bool = True
     encoding: str = "utf-8"
-    bad_rows: str = "error"
+    bad_rows: Literal["error", "aside"] = "error"
     partition_by: Sequence[str] = ()
     compact_bytes: int | None = None
     storage: Mapping[str, Any] = field(default_factory=dict)
@@ -100,14 +99,6 @@ class Files(Connector):
     def _check(self) -> None:
         if not self.path or "\0" in self.path:
             raise _bad_option("path", self.path, "a file, a folder or a pattern")
-        choices = {
-            "format": tuple(SUFFIXES),
-            "order": ("name", "time"),
-            "bad_rows": ("error", "aside"),
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise _bad_option(name, getattr(self, name), f"one of {', '.join(known)}")
         for name in ("batch_rows", "batch_bytes", "compact_bytes"):
             value = getattr(self, name)
             if value is not None and value < 1:

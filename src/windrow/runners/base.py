@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from windrow.errors import BindError, PlanError, UnsupportedError, WindrowError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from windrow.io.protocol import Connector, Source
     from windrow.optimize.planner import QueryPlanner
     from windrow.physical.query import PhysicalQuery, Runner
     from windrow.plan.catalog import StreamInfo
@@ -23,9 +24,36 @@ if TYPE_CHECKING:
     from windrow.plan.types import TypeResolver
     from windrow.run.course import Course
     from windrow.run.local.checkpoint import Checkpoint
+    from windrow.run.local.sources import Silence
     from windrow.run.progress import Progress
+    from windrow.run.spark.launch import Frame
     from windrow.run.spark.progress import ProgressReader
     from windrow.schema import OnArrival, Schema
+
+
+class ArrowRows(Protocol):
+    """Rows that Arrow reads: its own tables, batches and readers, and DataFrames that give theirs."""
+
+    @property
+    def __arrow_c_stream__(self) -> Callable[..., object]:
+        """What gives them."""
+
+
+class ColumnsOfRows(Protocol):
+    """A DataFrame, as pandas has it."""
+
+    @property
+    def columns(self) -> Any:
+        """Their names."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+
+Batch: TypeAlias = "ArrowRows | ColumnsOfRows"
+
+Data: TypeAlias = "Connector | Source | Frame | Batch | Iterable[Batch | Silence]"
+"""What a stream or a table may be made of. Type checkers know it; a runner takes what it can read."""
 
 
 def check_name(name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from windrow.errors import BindError, UnsupportedError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from windrow.plan.types import TypeResolver
     from windrow.run.course import Course
     from windrow.run.progress import Progress
-    from windrow.run.spark.launch import Frame, Spark
+    from windrow.run.spark.launch import ClassicSpark, Frame, Spark
     from windrow.run.spark.progress import BatchFigures, ProgressReader
 
 
@@ -34,7 +34,7 @@ class OnSpark(SessionRunner):
     place = "on Spark"
 
     def __init__(self, spark: Spark) -> None:
-        self._spark = spark
+        self._spark = cast("ClassicSpark", spark)
         self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()
 
     def source(self, name: str, data: Any, schema: pa.Schema | None) -> RegisteredData:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 from windrow.errors import BindError
 from windrow.io.options import listed_names
@@ -12,7 +12,7 @@ from windrow.io.postgres.sink import PostgresSink
 from windrow.io.postgres.table import PostgresTable, relation_of
 from windrow.io.protocol import Connector, Sink, Source
 
-MODES = ("current", "append")
+Mode = Literal["current", "append"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Postgres(Connector):
     table: str | None = None
     query: str | None = None
     keys: Sequence[str] | None = None
-    mode: str = "current"
+    mode: Mode = "current"
     refresh: str | None = None
 
     def sink(self) -> Sink:
@@ -49,7 +49,7 @@ class Postgres(Connector):
                 reason="query= and refresh= say how a table is read",
                 hint="postgres(url, table='revenue')",
             )
-        if self.mode not in MODES:
+        if self.mode not in get_args(Mode):
             raise BindError(
                 "bad-mode",
                 f"{self.mode!r} is not a mode of postgres",
