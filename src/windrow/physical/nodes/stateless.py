@@ -166,7 +166,7 @@ class RangeRows(SameColumns, OneInput):
 
     @property
     def leaves_in_order(self) -> bool:
-        """Where this window alone says when."""
+        """If no window below it has given rows an end."""
         return self.input.alive_ticks is None
 
     @property
