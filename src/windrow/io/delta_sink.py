@@ -62,10 +62,10 @@ class Delta(Connector):
     """A Delta Lake table that takes an answer.
 
     Args:
-        path: of the table; it is made with the first rows if it is not there.
-        mode: "append": rows, or the changes of a changelog, are added; "merge": the table is the answer
-            as it is now.
-        keys: the columns that tell rows apart, for "merge"; those of GROUP BY if left out.
+        path: of the table, which is made with the first rows if it is not there.
+        mode: "append": rows, or the changes of a changelog, are added; "merge": the table is the current
+            answer.
+        keys: for "merge", the columns that identify a row; by default those of GROUP BY.
         storage: options of the `deltalake` package for a table elsewhere.
     """
 

@@ -27,22 +27,22 @@ BATCH_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Files(Connector):
-    """Files of one format: a source of rows as files come, a sink of parts that are seen by epochs.
+    """Files of one format: a source that reads files as they come, a sink whose parts appear by epochs.
 
     Args:
-        path: a file, a folder or a pattern; on this machine, or an address such as `s3://..`. A path of
-            pathlib's will do.
+        path: a file, a folder or a pattern, on this machine or at an address such as `s3://..`; a text
+            or a path of pathlib's.
         format: "parquet", "csv" or "json" (an object in each line).
         schema: the columns, as in `"item STRING, ts TIMESTAMP"`; those of the first file if left out.
-        order: in which files are read: by "name", or by "time" of modification and then name.
+        order: in which order files are read: by "name", or by "time" of modification and then name.
         batch_rows: rows that are read at a time, at most.
         batch_bytes: bytes that are read at a time, at most, unless one row has more.
         delimiter: between the values of CSV.
         header: whether the first line of CSV has the names of the columns.
         encoding: of CSV.
         bad_rows: "error", or "aside": lines that are no rows are kept aside, and counted.
-        partition_by: columns by whose values parts are put into folders, `day=2026-01-01`.
-        compact_bytes: small parts are merged into parts of about this size; None: they stay.
+        partition_by: columns whose values name the folders of parts, `day=2026-01-01`.
+        compact_bytes: small parts are merged into parts of about this size; None leaves them.
         storage: options of fsspec for an address.
     """
 

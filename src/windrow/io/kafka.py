@@ -32,18 +32,18 @@ class Kafka(Connector):
     Args:
         topic: its name.
         servers: where brokers are, `host:port`, several with commas.
-        format: how values are written: "json", "avro", "raw" or, to read changes, "debezium".
+        format: of values: "json", "avro", "raw" or, to read changes, "debezium".
         schema: the columns of values, as Spark's DDL; Avro has its own.
         start: where a stream begins: "earliest", "latest", or an instant in ISO 8601.
         with_columns: what else becomes a column: _key, _key_bytes, _headers, _partition, _offset,
             _timestamp.
         timestamps: how JSON has TIMESTAMPs: "iso", or numbers of "s", "ms", "us", "ns" since 1970.
-        tombstones: what becomes of messages without a value: "aside", "skip" or "null".
-        group: a consumer group that is told how far the stream was read, for those who watch its lag.
-        avro_schema: the schema that values were written with, as JSON, where no registry knows.
+        tombstones: what happens to messages without a value: "aside" (the default), "skip" or "null".
+        group: a consumer group to which offsets are committed, for tools that watch its lag.
+        avro_schema: the schema that values were written with, as JSON, if there is no registry.
         registry: the address of a schema registry, for Avro.
-        keys: columns of an answer that make the key of a message; else those of its GROUP BY, which
-            must be among them where a changelog is written by key.
+        keys: columns of an answer that make the key of a message; by default those of its GROUP BY.
+            A changelog written by key must have those among them.
         changes: how a changelog is written: "upsert", "debezium" or "rows".
         compression: of what is written: "none", "gzip", "snappy", "lz4" or "zstd".
         transaction_timeout: how long an epoch may be open before the broker gives it up.

@@ -20,15 +20,14 @@ class Postgres(Connector):
     """A table of PostgreSQL's: read as a table, or written to as a sink.
 
     Args:
-        url: of the database, `postgresql://user@host:5432/database`; what it leaves out is as libpq has
-            it (`PGPASSWORD`, `~/.pgpass`).
-        table: the table, by its name as SQL reads it: `revenue`, `dashboards.revenue`.
-        query: in place of a table, what to read.
-        keys: of a sink, the columns that tell rows of the answer apart; left out, those of GROUP BY.
-        mode: of a sink, "current": the table is the answer; or "append": every change is appended,
+        url: of the database, `postgresql://user@host:5432/database`; what it leaves out is taken from
+            where libpq looks (`PGPASSWORD`, `~/.pgpass`).
+        table: the name of the table in SQL: `revenue`, `dashboards.revenue`.
+        query: a query to read in place of a table.
+        keys: for a sink, the columns that identify a row of the answer; by default those of GROUP BY.
+        mode: for a sink, "current": the table is the answer; or "append": every change is appended,
             with `_change_type` and `_event_time`.
-        refresh: of a table, the period after which it is read again: "5 minutes". Left out, it is read
-            once.
+        refresh: for a table, how often it is read again: "5 minutes"; None reads it once.
     """
 
     name: ClassVar[str] = "postgres"
