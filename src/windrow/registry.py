@@ -70,7 +70,7 @@ class Registry(Mapping[str, T], Generic[T]):
             raise PlanError(
                 "not-installed",
                 f"the {self.kind} {name!r} is in the package {PAPERS}, which is not installed",
-                reason="Windrow alone has what its plans take; the papers' other algorithms, and"
+                reason="Windrow itself has what its plans take; the papers' other algorithms, and"
                 " their experiments, are a package of their own",
                 hint="in a checkout of Windrow: pip install ./papers",
             )

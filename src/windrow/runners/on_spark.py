@@ -74,7 +74,7 @@ class OnSpark(SessionRunner):
             if getattr(data, "refresh", None) is not None:
                 raise UnsupportedError(
                     "refresh-on-spark",
-                    f"{name} is to be read again, which works in process alone",
+                    f"{name} is to be read again, which works only in process",
                     reason="on Spark the table of a running query stays what it was when it began",
                     hint="leave refresh out, and start the run again when the table has changed",
                 )
@@ -122,7 +122,7 @@ class OnSpark(SessionRunner):
             register(self._spark, functions)
 
     def check(self, logical: Query, physical: PhysicalQuery) -> None:
-        """Refuses options that work in process alone."""
+        """Refuses options that work only in process."""
         from windrow.optimize.options import check_on_spark  # noqa: PLC0415
 
         check_on_spark(physical.options, logical.hints)
@@ -144,7 +144,7 @@ class OnSpark(SessionRunner):
         if question.resume is not None:
             raise UnsupportedError(
                 "unsupported-option",
-                "resume works in process alone",
+                "resume works only in process",
                 hint="on Spark set checkpointLocation where you write the stream",
             )
         physical = question.physical

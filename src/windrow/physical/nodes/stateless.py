@@ -314,7 +314,7 @@ class TableJoinRows(PerRow):
         raise UnsupportedError(
             "unsupported-estimate",
             f"the table {self.alias} is joined to a join that sheds, and totals are to be estimated",
-            reason="how far a total may be off is told by the join's own combinations alone",
+            reason="how far a total may be off follows only from the join's own combinations",
             hint="aggregate the join in a derived table and join the table to its groups, or let the"
             " query fail or spill",
         )
