@@ -11,10 +11,9 @@ need not import it:
     [project.entry-points."windrow.plugins"]
     my_package = "my_package.plugin"
 
-What is added is named by import path wherever it is code, so that it is loaded where it runs. What it
-is made of is here too: `Node` and `SameColumns` for what is asked, `PhysicalNode` and `OneInput` for how it
-is computed, `Operator` with `ChangeBatch` and `ChunkBuffer` for what does it, `PlainValues` for an
-aggregate's state.
+Code is named by import path, so that it is loaded only where it runs. The classes to build on are here too:
+`Node` and `SameColumns` for a logical node, `PhysicalNode` and `OneInput` for a physical one, `Operator` with
+`ChangeBatch` and `ChunkBuffer` for an operator, `PlainValues` for the state of an aggregate.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ _OPERATORS = {
     "PlainValues": "windrow.operators.accumulators.plain:PlainValues",
     "Snapshot": "windrow.operators.engine.base:Snapshot",
 }
-"""What touches rows, loaded when it is asked for: who plans has no need of it."""
+"""Classes that touch rows: loaded when they are first used, since planning does not need them."""
 
 
 def __getattr__(name: str) -> object:
@@ -81,7 +80,7 @@ def __getattr__(name: str) -> object:
 COMMANDS: Registry[str] = Registry(
     "command", in_papers=("cost", "experiment"), taken=("run", "explain", "demo")
 )
-"""The commands that others have added to `windrow`: where the Typer application of each is."""
+"""Commands that packages have added to `windrow`: where the Typer application of each is."""
 
 
 def order(
@@ -90,10 +89,11 @@ def order(
     """Adds an order of bestmatch joins: `ON l.x name r.y`.
 
     Args:
-        name: what stands between both sides.
-        body: takes the left and the right values as Arrow arrays and gives a number for each pair,
-            less is better. Or, of a partial order, those of some pairs and of as many others: 1 where
-            the first is better, -1 where it is worse, 0 where both are as good, NULL where neither is.
+        name: the word between both sides.
+        body: takes the left and the right values as Arrow arrays and gives a number for each pair; less
+            is better. For a partial order it takes the left and right values of some pairs, then those
+            of as many others, and gives 1 if the first pair is better, -1 if it is worse, 0 if both are
+            equally good, NULL if they cannot be compared.
         returns: the Spark type of the number.
         partial: whether it is a partial order.
     """
@@ -113,13 +113,13 @@ def table_function(name: str, function: TableFunction) -> None:
 
 
 def connector(name: str, place: str) -> None:
-    """Adds a place outside that job files may name: `[streams.orders] name = ".."`, or `[sink]`.
+    """Adds a connector that job files may name: `[streams.orders] name = ".."`, or `[sink]`.
 
-    In Python none is needed: `stream` and `run` take any `Source`, `Sink` or `Connector`.
+    In Python this is not needed: `stream` and `run` take any `Source`, `Sink` or `Connector`.
 
     Args:
         name: what job files call it.
-        place: where its class is, a `Connector`, as `module:name`.
+        place: its class, a `Connector`, as `module:name`.
     """
     CONNECTORS.add(name.lower(), place)
 
@@ -127,12 +127,12 @@ def connector(name: str, place: str) -> None:
 def algorithm(name: str, what: Algorithm) -> None:
     """Adds an algorithm of window joins, for the option `algorithm`.
 
-    Plans take it where a query asks for it. The state is that of any other algorithm, so that a query
-    may go on by another one.
+    It runs only if a query asks for it. Its state is the same as of every other algorithm, so a query may
+    be resumed with another one.
 
     Args:
-        name: as the option names it.
-        what: all that is to be known of it, its operator and machine by import path.
+        name: the value of the option.
+        what: its properties, with its operator and machine by import path.
     """
     ALGORITHMS.add(name, what)
 
@@ -142,9 +142,8 @@ def command(name: str, app: str) -> None:
 
     Args:
         name: the command.
-        app: where its Typer application is, as `module:name`, or one command that
-            `typer.main.get_command` has made of one. It is loaded when the command is used, or shown
-            in a list.
+        app: its Typer application as `module:name`, or a command made of one by
+            `typer.main.get_command`. It is loaded when the command is used or listed.
     """
     COMMANDS.add(name, app)
 
@@ -157,7 +156,7 @@ def aggregate(function: AggregateFunction) -> None:
             workers import the accumulator: it must be installed where they are.
 
     Raises:
-        PlanError: it has a name that is taken, or nothing that computes it.
+        PlanError: one of its names is taken, or nothing computes it.
 
     Examples:
         >>> aggregate(

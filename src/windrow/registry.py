@@ -1,11 +1,11 @@
-"""Things that are known by name, and that others may add to: aggregates, algorithms, commands.
+"""Things that are known by name, which other packages may add to: aggregates, algorithms, commands.
 
     ALGORITHMS: Registry[Algorithm] = Registry("algorithm")
     ALGORITHMS.add("few", Algorithm(...))
 
-A package adds its own through `windrow.extend`. So that users need not import it, it names a module
-that does so as an entry point of the group `windrow.plugins`; the module is imported when a name is
-asked for that nobody has added yet, or when all names are.
+A package adds its own through `windrow.extend`, in a module that it names as an entry point of the
+group `windrow.plugins`, so that users need not import it. The module is imported when a name is asked
+for that is not known yet, or when all names are.
 
 Windrow's own things are named by import path in its plans, so that Spark's workers need no registry.
 """
@@ -40,7 +40,7 @@ class Registry(Mapping[str, T], Generic[T]):
         Args:
             kind: what its things are called in errors, such as "aggregate".
             in_papers: the names that the package `windrow-papers` adds, for those who lack it.
-            taken: names that Windrow gives a meaning of its own, beside these things.
+            taken: names that mean something else to Windrow.
         """
         self.kind = kind
         self._in_papers, self._taken = frozenset(in_papers), frozenset(taken)
@@ -49,8 +49,8 @@ class Registry(Mapping[str, T], Generic[T]):
     def add(self, name: str, thing: T) -> T:
         """Adds a thing, unless another has its name. The same again changes nothing.
 
-        A name of the papers' package is that package's wherever it is installed, also before it is
-        loaded: it would fail, later, at a name that somebody else has taken.
+        If the papers' package is installed, its names are taken even before it is loaded: otherwise
+        loading it later would fail.
         """
         if name in self._in_papers:
             load_plugins()
@@ -65,12 +65,12 @@ class Registry(Mapping[str, T], Generic[T]):
         return self._things.setdefault(name, thing)
 
     def check_installed(self, name: str) -> None:
-        """Says what to install where a name is known, and nothing that it could mean is there."""
+        """Raises, with what to install, if the name belongs to a package that is missing."""
         if name in self._in_papers and name not in self:
             raise PlanError(
                 "not-installed",
                 f"the {self.kind} {name!r} is in the package {PAPERS}, which is not installed",
-                reason="Windrow alone has what its plans take; the papers' other algorithms, and"
+                reason="Windrow itself has what its plans take; the papers' other algorithms, and"
                 " their experiments, are a package of their own",
                 hint="in a checkout of Windrow: pip install ./papers",
             )
@@ -94,9 +94,9 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 def load(place: str) -> Any:
-    """What a place names: `module:name`, the way in which things are named that are code.
+    """Imports what a `module:name` names.
 
-    It is imported here: a worker loads, and compiles, only the kernels of its own operators.
+    Imported only now, so that a worker loads and compiles only the kernels of its own operators.
     """
     module, _, names = place.partition(":")
     return reduce(getattr, names.split("."), import_module(module))

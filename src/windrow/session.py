@@ -1,4 +1,4 @@
-"""The session: streams are registered, questions are asked. Here SQL, planner and runners meet."""
+"""The session: registers streams and answers queries. Here SQL, planner and runners meet."""
 
 from __future__ import annotations
 
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from windrow.run.progress import Progress
     from windrow.run.spark.launch import Frame, Spark
     from windrow.run.spark.progress import ProgressReader
+    from windrow.runners.base import Data
 
     Answer = TypeVar("Answer", default=Any)
-    """What questions are answered with: a Result in process, a DataFrame on Spark."""
+    """What a query gives: a Result in process, a DataFrame on Spark."""
 else:
     from typing import TypeVar
 
@@ -54,13 +55,13 @@ ProgressStyle = Literal["auto", "none", "log", "live", "json"]
 
 
 class Session(Generic[Answer]):
-    """Streams and tables by name, and the questions asked of them.
+    """Streams and tables by name, and the queries over them.
 
     Args:
         spark: a SparkSession, classic or Connect; None runs in process, without a JVM. Type checkers
-            know by it whether questions are answered with a Result or with a DataFrame.
-        clock: in process, the present instant for streams whose time is given on arrival; the
-            system's clock where none is given.
+            know by it whether a query gives a Result or a DataFrame.
+        clock: in process, gives the present instant for streams whose time is given on arrival;
+            None is the system's clock.
 
     Raises:
         UnsupportedError: a clock is given for Spark, which has its own.
@@ -89,7 +90,7 @@ class Session(Generic[Answer]):
         if spark is not None and clock is not None:
             raise UnsupportedError(
                 "unsupported-clock",
-                "a clock works in process alone",
+                "a clock works only in process",
                 hint="leave it out: on Spark rows arrive at current_timestamp()",
             )
         self._runner: SessionRunner = LocalRunner(clock) if spark is None else OnSpark(spark)
@@ -108,7 +109,7 @@ class Session(Generic[Answer]):
     def stream(  # noqa: PLR0913  # each is a fact about the stream, and has its own name
         self,
         name: str,
-        data: Any,
+        data: Data,
         *,
         time: str | OnArrival | None = None,
         lateness: Lateness | None = None,
@@ -132,17 +133,17 @@ class Session(Generic[Answer]):
                 `windrow.ON_ARRIVAL`: rows get the instant of their arrival, as a TIMESTAMP column
                 `_arrived`, or `windrow.ON_ARRIVAL.named(..)`.
             lateness: the promise that once a tuple with time m was delivered, no tuple with a time
-                below m - lateness follows: '5 seconds', a timedelta, or a number of ticks. A
-                stream that promises nothing at all comes in the order of time.
-            read_ahead: the promise that after so many rows in a row beyond an instant, none at or
-                before it follows. On Spark streaming rows must come in one partition, in order.
+                below m - lateness follows: '5 seconds', a timedelta, or a number of ticks. Without
+                any promise the stream must come in the order of time.
+            read_ahead: the promise that after this many consecutive rows beyond an instant, none at
+                or before it follows. On Spark streaming rows must come in one partition, in order.
             punctuation: a BOOLEAN column. Rows where it is true are no data: they promise that no
                 row at or before their time follows.
-            schema: in process, the columns of an iterator, which is then not read before a query
-                asks; else its first batch is read at once, for its columns.
+            schema: in process, the columns of an iterator; without it the first batch is read at
+                once, for its columns.
             rate: a hint to the planner: how many tuples come, '1000 per second' for instance, or a
                 number per second (per day of a DATE, per tick of a BIGINT).
-            distinct: another: how many different values columns have, {'item': 10000}.
+            distinct: a hint to the planner: how many different values columns have, {'item': 10000}.
             changes: the column that says how a row changes the stream, for a changelog: 'insert',
                 'delete', 'update_preimage' (as delete) or 'update_postimage' (as insert). A delete
                 takes back the newest row that equals it in all columns but the time.
@@ -171,12 +172,12 @@ class Session(Generic[Answer]):
         self._registered.data[name] = self._runner.stamped(source.data, time)
 
     @takes(name=kinds.NAME)
-    def table(self, name: str, data: Any) -> None:
+    def table(self, name: str, data: Data) -> None:
         """Registers a relation that does not move.
 
         Args:
             name: what queries call it.
-            data: as for a stream, but never a streaming DataFrame; of a connector what it has now.
+            data: as for a stream, but not a streaming DataFrame; a connector is read once, now.
 
         Raises:
             PlanError: the data is a streaming DataFrame.
@@ -212,8 +213,8 @@ class Session(Generic[Answer]):
     ) -> None:
         """Registers a function of your own, to be called in queries by its name.
 
-        One of two arguments that gives a number, less is better, is an order of bestmatch joins as
-        well: `ON l.x nearer r.x`.
+        A function of two arguments that gives a number is an order of bestmatch joins as well, less
+        being better: `ON l.x nearer r.x`.
 
         It must be deterministic: the same arguments, the same value. On Spark it is pickled, and
         runs in Python workers.
@@ -221,16 +222,15 @@ class Session(Generic[Answer]):
         Args:
             name: what queries call it; no function of SQL may have the name.
             body: takes one Arrow array per argument and gives an array of as many values. NULLs
-                come as they are.
-            arguments: the Spark types of the arguments; left out, they are those of each call.
-            returns: the Spark type of the value; a predicate is "boolean", which is what None
-                means.
-            vectorized: False where the body takes single values (NULL as None) and gives one:
-                easier to write, and slower.
-            partial_order: whether it is an order of bestmatch joins that no number tells. The body
+                are passed on.
+            arguments: the Spark types of the arguments; None takes those of each call.
+            returns: the Spark type of the value; None means "boolean", for a predicate.
+            vectorized: False if the body takes single values (NULL as None) and gives one: easier
+                to write, and slower.
+            partial_order: whether it is an order of bestmatch joins that compares pairs. The body
                 takes the left and right values of some pairs, then those of as many others, and
-                gives 1 where the first pair is better, 0 where both are as good, -1 where it is
-                worse, and NULL where neither is; `arguments` are the types of one pair.
+                gives 1 if the first pair is better, 0 if both are equally good, -1 if it is worse,
+                NULL if they cannot be compared; `arguments` are the types of one pair.
 
         Raises:
             BindError: the name, the body or a type cannot be used.
@@ -270,11 +270,11 @@ class Session(Generic[Answer]):
         progress: ProgressStyle = "none",
         **options: Unpack[QueryOptions],
     ) -> Answer:
-        """Asks a question.
+        """Answers a query.
 
         Args:
             query: the SQL text.
-            resume: in process, where an earlier run of the same query stopped.
+            resume: in process, the checkpoint of an earlier run of the same query.
             progress: in process, how to show it: auto, none, log, live or json.
             **options: see `windrow.physical.options.Options`; hints in the query say the same.
 
@@ -282,7 +282,7 @@ class Session(Generic[Answer]):
             On Spark a DataFrame; in process a `windrow.run.local.result.Result`.
 
         Raises:
-            WindrowError: the question cannot be answered; the message shows the place in the SQL.
+            WindrowError: the query cannot be answered; the message shows the place in the SQL.
 
         Examples:
             >>> import pyarrow as pa
@@ -310,26 +310,26 @@ class Session(Generic[Answer]):
         progress: ProgressStyle = "none",
         **options: Unpack[QueryOptions],
     ) -> Run:
-        """Asks a question whose answer goes to a sink, exactly once, for as long as data comes.
+        """Runs a query whose answer goes to a sink, exactly once, for as long as data comes.
 
         Args:
             query: the SQL text.
             to: where the answer goes: `windrow.files(..)`, `windrow.postgres(..)` and others.
-            checkpoint: a folder by which the run survives: started again with it, it goes on where it
-                was, however it ended.
-            epoch: how long an epoch lasts at most. Its rows are seen when it ends, which is as soon as
-                there are some, and nothing more to read.
+            checkpoint: a folder: started again with it, the run goes on where it was, however it
+                ended.
+            epoch: how long an epoch lasts at most. It ends earlier if it has rows and there is nothing
+                more to read; its rows are visible then.
             patience: how long sources and sink may be away before the run fails.
-            until_done: whether it ends with what is there. With a checkpoint more may come, to a later
-                run; without one the streams have ended, and the answer is whole.
+            until_done: whether it ends with what is there. With a checkpoint a later run may go on with
+                more; without one the streams have ended, and the answer is whole.
             progress: how to show it: auto, none, log, live or json.
             **options: as for `sql`.
 
         Returns:
-            The run, in the background: `wait()` for its end, or `stop()` it.
+            The run, in the background: `wait()` waits for its end, `stop()` ends it.
 
         Raises:
-            WindrowError: it cannot be begun.
+            WindrowError: it cannot begin.
 
         Examples:
             >>> run = w.run(
@@ -364,19 +364,19 @@ class Session(Generic[Answer]):
         format: Literal["text", "json"] = "text",  # noqa: A002
         **options: Unpack[QueryOptions],
     ) -> str:
-        """How a question would be answered: a summary to act on, then all of it.
+        """How a query would be answered: a summary to act on, then all details.
 
         Args:
             query: the SQL text.
-            format: "text", or "json" for the same as data with a version. The text has the data as
-                well, as its `data`, and shows itself in notebooks.
+            format: "text", or "json" for the same as data with a version. The text has this as its
+                `data`, too, and is shown well in notebooks.
             **options: as for `sql`.
 
         Returns:
             The text, as an `Explanation`, which is a str with `data` and `to_json()`; for "json" a str.
 
         Raises:
-            WindrowError: the question cannot be answered.
+            WindrowError: the query cannot be answered.
 
         Examples:
             >>> import pyarrow as pa
@@ -402,7 +402,7 @@ class Session(Generic[Answer]):
             **options: as for `sql`.
 
         Raises:
-            UnsupportedError: the session runs in process, where a result has its own progress.
+            UnsupportedError: the session runs in process; a result has its own progress.
 
         Examples:
             >>> reader = w.progress_reader("SELECT ...")  # doctest: +SKIP
@@ -415,8 +415,8 @@ class Session(Generic[Answer]):
 
         Args:
             answer: what `sql` returned. In process, a result, under way or done. On Spark, the
-                DataFrame of a batch query on which an action has run; the first one is counted.
-                `rows_in` is then what a WHERE has left, for Spark need not read the rest.
+                DataFrame of a batch query on which an action has run; only the first is counted.
+                `rows_in` does not count rows that a WHERE has removed: Spark need not read them.
 
         Raises:
             PlanError: the answer is not this session's, or has not been computed yet.
@@ -451,7 +451,7 @@ class Session(Generic[Answer]):
                 these; on Spark a DataFrame that is not streaming.
             instant: of the type of `_event_time`: a datetime, with its time zone for TIMESTAMP and
                 without one for TIMESTAMP_NTZ, a date, or a whole number. Changes at the instant
-                itself count. Below the watermark that the changelog has come to, it is final.
+                itself count. The answer is final if the changelog's watermark is beyond it.
 
         Returns:
             The rows as a bag, without the two columns of the changelog: an Arrow table, on Spark a
@@ -459,7 +459,7 @@ class Session(Generic[Answer]):
 
         Raises:
             BindError: the rows are no changelog, or the instant is of another type.
-            DataError: a change is of no known type, or more copies of a row have gone than came.
+            DataError: a change is of no known type, or a row was deleted more often than inserted.
 
         Examples:
             >>> import pyarrow as pa

@@ -312,7 +312,7 @@ def test_a_table_is_read_from_a_source_and_explain_tells_the_ways(
     with pytest.raises(UnsupportedError) as refused:
         w.table("names", again)
     assert str(refused.value) == (
-        "UnsupportedError[refresh-on-spark]: names is to be read again, which works in process alone\n"
+        "UnsupportedError[refresh-on-spark]: names is to be read again, which works only in process\n"
         "  on Spark the table of a running query stays what it was when it began\n"
         "  hint: leave refresh out, and start the run again when the table has changed"
     )

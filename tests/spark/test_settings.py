@@ -124,7 +124,7 @@ def test_resume_belongs_to_queries_in_process(spark: Any, streams: Streams) -> N
     with pytest.raises(UnsupportedError) as refused:
         streams.on_spark(spark).sql(JOIN, resume=object())
     assert str(refused.value) == (
-        "UnsupportedError[unsupported-option]: resume works in process alone\n"
+        "UnsupportedError[unsupported-option]: resume works only in process\n"
         "  hint: on Spark set checkpointLocation where you write the stream"
     )
 
@@ -135,7 +135,7 @@ def test_the_order_of_asking_belongs_to_queries_in_process(spark: Any, streams: 
         with pytest.raises(UnsupportedError) as refused:
             ask(JOIN, polling="round robin")
         assert str(refused.value) == (
-            "UnsupportedError[unsupported-option]: polling works in process alone\n"
+            "UnsupportedError[unsupported-option]: polling works only in process\n"
             "  Spark reads a part of every stream in each micro-batch\n"
             "  hint: leave it out"
         )
@@ -152,7 +152,7 @@ def test_input_triggered_scheduling_belongs_to_queries_in_process(
         with pytest.raises(UnsupportedError) as refused:
             ask(JOIN, scheduling="ita")
         assert str(refused.value) == (
-            "UnsupportedError[unsupported-option]: scheduling = 'ita' works in process alone\n"
+            "UnsupportedError[unsupported-option]: scheduling = 'ita' works only in process\n"
             "  on Spark each stage advances to the watermark in every micro-batch\n"
             "  hint: leave it out, or say nta"
         )

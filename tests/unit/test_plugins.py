@@ -51,7 +51,7 @@ def test_a_command_of_a_package_that_is_not_installed_says_what_to_install():
     assert done.stderr == (
         "PlanError[not-installed]: the command 'experiment' is in the package windrow-papers,"
         " which is not installed\n"
-        "  Windrow alone has what its plans take; the papers' other algorithms, and their"
+        "  Windrow itself has what its plans take; the papers' other algorithms, and their"
         " experiments, are a package of their own\n"
         "  hint: in a checkout of Windrow: pip install ./papers\n"
     )

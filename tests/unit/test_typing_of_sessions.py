@@ -19,8 +19,12 @@ RESULT, FRAME = "windrow.run.local.result.Result", "pyspark.sql.dataframe.DataFr
 EXPLANATION = "windrow.physical.explain.explanation.Explanation"
 
 SCRIPT = f"""\
-from pyspark.sql import SparkSession
+from collections.abc import Iterator
+import polars as pl
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.connect.session import SparkSession as ConnectSession
 import windrow
+from windrow.io import Source
 
 w = windrow.Session()
 reveal_type(w)  # windrow.session.Session[{RESULT}]
@@ -38,6 +42,28 @@ def on_spark(spark: SparkSession) -> None:
     reveal_type(s.sql("SELECT x FROM s", buckets=8))  # {FRAME}
     reveal_type(s.state_at(s.sql("SELECT x FROM s"), 7))  # {FRAME}
 
+def on_connect(spark: ConnectSession) -> None:
+    s = windrow.Session(spark)
+    reveal_type(s)  # windrow.session.Session[{FRAME}]
+
+class Sensor:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+def registers(frame: DataFrame, batches: Iterator[pl.DataFrame], own: Source) -> None:
+    w.stream("s", frame, time="at")
+    w.stream("s", own, time="at")
+    w.stream("s", pl.DataFrame(), time="at")
+    w.stream("s", [pl.DataFrame(), windrow.NOTHING_NOW], time="at")
+    w.stream("s", Sensor(), time="at")
+    w.stream("s", (Sensor(), pl.DataFrame()), time="at")
+    w.stream("s", batches, time="at")
+    w.stream("s", (windrow.NOTHING_NOW for _ in range(3)), time="at")
+    w.stream("s", windrow.kafka("orders", format="avro"), time="at")
+    w.stream("s", windrow.files("data/", format="csv"), time="at")
+    w.table("t", pl.DataFrame())
+    w.run("SELECT x FROM s", to=windrow.postgres("postgresql:", table="t", mode="append"))
+    w.run("SELECT x FROM s", to=windrow.delta("lake/t", mode="merge"))
+
 def on_either(either: windrow.Session) -> None:
     reveal_type(either.sql("SELECT x FROM s"))  # Any
 
@@ -50,6 +76,16 @@ w.explain("SELECT x FROM s", format="jsn")  # No overload variant of "explain"
 w.explain("SELECT x FROM s", format="json").data  # "str" has no attribute "data"
 w.sql("SELECT x FROM s", progress="loud")  # Argument "progress"
 w.sql(3)  # Argument 1 to "sql"
+w.stream("s", 3)  # Argument 2 to "stream"
+w.stream("s", "data.csv")  # Argument 2 to "stream"
+w.stream("s", {{"k": [1]}})  # Dict entry 0 has incompatible type
+w.table("t", [1, 2])  # List item 0 has incompatible type "int"
+windrow.kafka("t", format="jsonn")  # Argument "format" to "Kafka"
+windrow.kafka("t", tombstones="drop")  # Argument "tombstones" to "Kafka"
+windrow.files("data/", format="orcc")  # Argument "format" to "Files"
+windrow.files("data/", bad_rows="drop")  # Argument "bad_rows" to "Files"
+windrow.postgres("postgresql:", mode="appendd")  # Argument "mode" to "Postgres"
+windrow.delta("lake/t", mode="foo")  # Argument "mode" to "Delta"
 windrow.Session(3)  # No overload variant of "Session"
 """
 """Each line that says something of a type, or is wrong, says so behind it."""

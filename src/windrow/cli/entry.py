@@ -14,6 +14,9 @@ import sys
 INTERRUPTED = 130
 """What shells give for a program that Ctrl-C has ended."""
 
+UNREAD = 141
+"""What shells give for a program that has ended because nobody reads its output any more."""
+
 
 def main() -> None:
     """The entry of the `windrow` command."""

@@ -4,19 +4,23 @@
     that does not let us read or write
 1   nobody expected it: asks for a report; `--debug` shows the traceback
 130 interrupted
+141 who reads the output has gone, as in `windrow .. | head`: nothing is said
 """
 
 from __future__ import annotations
 
 import errno
+import os
+import select
+import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Self
+from typing import IO, Self
 
 import typer
 
-from windrow.cli.entry import INTERRUPTED
+from windrow.cli.entry import INTERRUPTED, UNREAD
 from windrow.errors import ResourceError, WindrowError, nearest, text_inside
 from windrow.run.terminal import Terminal
 
@@ -86,6 +90,17 @@ _REFUSALS = {
 def reported(stderr: Terminal, *, debug: bool) -> Iterator[None]:
     """Turns every exception inside into its text and exit code."""
     try:
+        with _with_text(stderr, debug=debug):
+            yield
+    except BrokenPipeError as error:
+        if not _drop_unread():
+            raise
+        raise typer.Exit(UNREAD) from error
+
+
+@contextmanager
+def _with_text(stderr: Terminal, *, debug: bool) -> Iterator[None]:
+    try:
         yield
     except typer.Exit:
         raise
@@ -93,9 +108,36 @@ def reported(stderr: Terminal, *, debug: bool) -> Iterator[None]:
         stderr.say("interrupted")
         raise typer.Exit(INTERRUPTED) from error
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and any(map(_is_unread, _shown())):
+            raise
         if debug:
             stderr.say(traceback.format_exc())
         raise typer.Exit(_report(stderr, error)) from error
+
+
+def _shown() -> list[IO[str]]:
+    return [stream for stream in (sys.stdout, sys.stderr) if stream is not None]
+
+
+def _is_unread(stream: IO[str]) -> bool:
+    """Whether it is a pipe that nobody reads any more: pipes to others may break as well."""
+    try:
+        number = stream.fileno()
+    except (OSError, ValueError):
+        return False
+    watched = select.poll()
+    watched.register(number, 0)
+    return any(seen & select.POLLERR for _, seen in watched.poll(0))
+
+
+def _drop_unread() -> bool:
+    """Has what nobody reads go nowhere, what still waits to be written too; whether there is any."""
+    unread = [stream for stream in _shown() if _is_unread(stream)]
+    for stream in unread:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    return bool(unread)
 
 
 def _report(stderr: Terminal, error: Exception) -> int:

@@ -177,7 +177,7 @@ def check_runnable(job: Job) -> None:
     if sink.place is not None:
         return
     if job.on == "local" and not is_here(sink.path):
-        raise JobError.sink_not_writable(sink.path, "addresses with :// are written on Spark alone")
+        raise JobError.sink_not_writable(sink.path, "addresses with :// are written only on Spark")
     if sink.overwrite and not is_here(sink.path):
         raise JobError(
             "overwrite-elsewhere",

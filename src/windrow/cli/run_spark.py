@@ -57,7 +57,7 @@ from windrow.run.terminal import Terminal, readable
 
 if TYPE_CHECKING:
     from windrow.io.protocol import Connector
-    from windrow.run.spark.launch import Frame, Running, Spark
+    from windrow.run.spark.launch import ClassicSpark, Frame, Running
     from windrow.session import ProgressStyle
 
     Follow = Callable[[Running], Progress | None]
@@ -184,7 +184,7 @@ def _launcher() -> Any:
     return launch
 
 
-def _frame(spark: Spark, source: JobStream | JobTable, *, is_streaming: bool) -> Frame:
+def _frame(spark: ClassicSpark, source: JobStream | JobTable, *, is_streaming: bool) -> Frame:
     """The files of a stream or a table as a DataFrame, read as the in-process runner reads them."""
     # In process a value that is none of its type, or a header that is not the schema's, is an
     # error; Spark by default reads NULL, and columns by their places.

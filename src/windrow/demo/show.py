@@ -38,7 +38,7 @@ from windrow.run.progress import Progress, ProgressView
 from windrow.run.terminal import Terminal, readable
 
 if TYPE_CHECKING:
-    from windrow.run.spark.launch import Spark
+    from windrow.run.spark.launch import ClassicSpark
 
 
 def plot_revenue(changes: pa.Table, file: Path) -> Path | None:
@@ -138,7 +138,7 @@ def show_demo(*, is_quick: bool, stdout: Terminal, debug: bool = False) -> bool:
 class DemoRun:
     """What every question of the demo is asked of, and where it is shown."""
 
-    spark: Spark
+    spark: ClassicSpark
     scratch: Path
     folders: dict[str, Path]
     streams: Streams

@@ -22,7 +22,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -54,22 +54,25 @@ DELETED = "_windrow_deleted"
 """Of a row that is merged: whether it goes."""
 
 
+Mode = Literal["append", "merge"]
+
+
 @dataclass(frozen=True)
 class Delta(Connector):
     """A Delta Lake table that takes an answer.
 
     Args:
-        path: of the table; it is made with the first rows if it is not there.
-        mode: "append": rows, or the changes of a changelog, are added; "merge": the table is the answer
-            as it is now.
-        keys: the columns that tell rows apart, for "merge"; those of GROUP BY if left out.
+        path: of the table, which is made with the first rows if it is not there.
+        mode: "append": rows, or the changes of a changelog, are added; "merge": the table is the current
+            answer.
+        keys: for "merge", the columns that identify a row; by default those of GROUP BY.
         storage: options of the `deltalake` package for a table elsewhere.
     """
 
     name: ClassVar[str] = "delta"
 
     path: str
-    mode: str = "append"
+    mode: Mode = "append"
     keys: Sequence[str] = ()
     storage: Mapping[str, str] = field(default_factory=dict)
 
@@ -79,7 +82,7 @@ class Delta(Connector):
         Raises:
             BindError: the mode is none.
         """
-        if self.mode not in {"append", "merge"} or isinstance(self.keys, str):
+        if self.mode not in get_args(Mode) or isinstance(self.keys, str):
             raise BindError(
                 "bad-delta-option",
                 f"mode of delta is {self.mode!r}, with the keys {self.keys!r}",

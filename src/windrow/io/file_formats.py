@@ -73,7 +73,7 @@ class Format(ABC):
 
     @abstractmethod
     def cut(self, file: DataFile, start: int, most_rows: int, most_bytes: int) -> tuple[int, int]:
-        """Where to end that begins at a place, and how many rows that is, about."""
+        """Where a batch that begins at `start` ends, and about how many rows it has."""
 
     @abstractmethod
     def read(
@@ -86,7 +86,7 @@ class Format(ABC):
         """The columns that a file has by itself."""
 
     def take_aside(self) -> list[tuple[int, str, bytes]]:
-        """What was no row since this was last asked: where it began, what is wrong, what it holds."""
+        """What could not be read as rows since the last call: where it began, what is wrong, its content."""
         return []
 
     def close(self) -> None:  # noqa: B027  # not all hold something
@@ -106,14 +106,14 @@ class ParquetFiles(Format):
         return int(self._open(file).metadata.num_rows) if file.rows is None else file.rows
 
     def cut(self, file: DataFile, start: int, most_rows: int, most_bytes: int) -> tuple[int, int]:
-        """So many rows, fewer where they are large."""
+        """At most `most_rows` rows, fewer if they are large."""
         length = self.length(file)
         per_row = max(1, file.size // max(1, length))
         rows = max(1, min(most_rows, most_bytes // per_row, length - start))
         return min(start + rows, length), min(rows, length - start)
 
     def columns(self, file: DataFile) -> pa.Schema:
-        """As its footer says."""
+        """Those that its footer names."""
         return self._open(file).schema_arrow
 
     def read(

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pyarrow.fs as pafs
 
 from windrow.errors import BindError
-from windrow.io.data_files import SUFFIXES
 from windrow.io.ddl import parse_ddl
 from windrow.io.file_formats import Format, ParquetFiles, TextFiles
 from windrow.io.files_sink import FilesSink
@@ -28,37 +27,37 @@ BATCH_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Files(Connector):
-    """Files of one format: a source of rows as files come, a sink of parts that are seen by epochs.
+    """Files of one format: a source that reads files as they come, a sink whose parts appear by epochs.
 
     Args:
-        path: a file, a folder or a pattern; on this machine, or an address such as `s3://..`. A path of
-            pathlib's will do.
+        path: a file, a folder or a pattern, on this machine or at an address such as `s3://..`; a text
+            or a path of pathlib's.
         format: "parquet", "csv" or "json" (an object in each line).
         schema: the columns, as in `"item STRING, ts TIMESTAMP"`; those of the first file if left out.
-        order: in which files are read: by "name", or by "time" of modification and then name.
+        order: in which order files are read: by "name", or by "time" of modification and then name.
         batch_rows: rows that are read at a time, at most.
         batch_bytes: bytes that are read at a time, at most, unless one row has more.
         delimiter: between the values of CSV.
         header: whether the first line of CSV has the names of the columns.
         encoding: of CSV.
         bad_rows: "error", or "aside": lines that are no rows are kept aside, and counted.
-        partition_by: columns by whose values parts are put into folders, `day=2026-01-01`.
-        compact_bytes: small parts are merged into parts of about this size; None: they stay.
+        partition_by: columns whose values name the folders of parts, `day=2026-01-01`.
+        compact_bytes: small parts are merged into parts of about this size; None leaves them.
         storage: options of fsspec for an address.
     """
 
     name: ClassVar[str] = "files"
 
     path: str
-    format: str = "parquet"
+    format: Literal["parquet", "csv", "json"] = "parquet"
     schema: str | None = None
-    order: str = "name"
+    order: Literal["name", "time"] = "name"
     batch_rows: int | None = None
     batch_bytes: int = BATCH_BYTES
     delimiter: str = ","
     header: bool = True
     encoding: str = "utf-8"
-    bad_rows: str = "error"
+    bad_rows: Literal["error", "aside"] = "error"
     partition_by: Sequence[str] = ()
     compact_bytes: int | None = None
     storage: Mapping[str, Any] = field(default_factory=dict)
@@ -100,14 +99,6 @@ class Files(Connector):
     def _check(self) -> None:
         if not self.path or "\0" in self.path:
             raise _bad_option("path", self.path, "a file, a folder or a pattern")
-        choices = {
-            "format": tuple(SUFFIXES),
-            "order": ("name", "time"),
-            "bad_rows": ("error", "aside"),
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise _bad_option(name, getattr(self, name), f"one of {', '.join(known)}")
         for name in ("batch_rows", "batch_bytes", "compact_bytes"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -84,9 +84,9 @@ class Generate(Connector):
         rate: rows per second of event time, and of the clock if it is live.
         rows: how many there are in all; None: no end.
         seed: other seeds, other rows.
-        distinct: how many different values a column has, 1,000 if nothing is said.
+        distinct: how many different values a column has, by column; by default 1,000.
         begin: the time of the first row.
-        live: whether rows come as the clock goes on; else as fast as they are read.
+        live: whether rows come at the pace of the clock; else as fast as they are read.
     """
 
     name: ClassVar[str] = "generate"

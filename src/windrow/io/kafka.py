@@ -8,17 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from windrow.errors import BindError
 from windrow.io.protocol import Connector, Sink, Source
 from windrow.plan.units import to_ticks
 
-FORMATS = ("json", "avro", "raw", "debezium")
-CHANGES = ("upsert", "debezium", "rows")
+MessageFormat = Literal["json", "avro", "raw", "debezium"]
+Changes = Literal["upsert", "debezium", "rows"]
+Tombstones = Literal["aside", "skip", "null"]
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+
 ADDED = ("_key", "_key_bytes", "_headers", "_partition", "_offset", "_timestamp")
-TOMBSTONES = ("aside", "skip", "null")
-COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _MOST_MS = 2**31 - 1
@@ -31,18 +32,18 @@ class Kafka(Connector):
     Args:
         topic: its name.
         servers: where brokers are, `host:port`, several with commas.
-        format: how values are written: "json", "avro", "raw" or, to read changes, "debezium".
+        format: of values: "json", "avro", "raw" or, to read changes, "debezium".
         schema: the columns of values, as Spark's DDL; Avro has its own.
         start: where a stream begins: "earliest", "latest", or an instant in ISO 8601.
         with_columns: what else becomes a column: _key, _key_bytes, _headers, _partition, _offset,
             _timestamp.
         timestamps: how JSON has TIMESTAMPs: "iso", or numbers of "s", "ms", "us", "ns" since 1970.
-        tombstones: what becomes of messages without a value: "aside", "skip" or "null".
-        group: a consumer group that is told how far the stream was read, for those who watch its lag.
-        avro_schema: the schema that values were written with, as JSON, where no registry knows.
+        tombstones: what happens to messages without a value: "aside" (the default), "skip" or "null".
+        group: a consumer group to which offsets are committed, for tools that watch its lag.
+        avro_schema: the schema that values were written with, as JSON, if there is no registry.
         registry: the address of a schema registry, for Avro.
-        keys: columns of an answer that make the key of a message; else those of its GROUP BY, which
-            must be among them where a changelog is written by key.
+        keys: columns of an answer that make the key of a message; by default those of its GROUP BY.
+            A changelog written by key must have those among them.
         changes: how a changelog is written: "upsert", "debezium" or "rows".
         compression: of what is written: "none", "gzip", "snappy", "lz4" or "zstd".
         transaction_timeout: how long an epoch may be open before the broker gives it up.
@@ -53,18 +54,18 @@ class Kafka(Connector):
 
     topic: str
     servers: str = "localhost:9092"
-    format: str = "json"
+    format: MessageFormat = "json"
     schema: str = ""
     start: str = "earliest"
     with_columns: Sequence[str] = ()
-    timestamps: str = "iso"
-    tombstones: str = ""
+    timestamps: Literal["iso", "s", "ms", "us", "ns"] = "iso"
+    tombstones: Literal[Tombstones, ""] = ""
     group: str = ""
     avro_schema: str = ""
     registry: str = ""
     keys: Sequence[str] = ()
-    changes: str = "upsert"
-    compression: str = "lz4"
+    changes: Changes = "upsert"
+    compression: Compression = "lz4"
     transaction_timeout: str = "1 minute"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -77,8 +78,8 @@ class Kafka(Connector):
         from windrow.io.kafka_source import KafkaSource  # noqa: PLC0415
 
         self._check()
-        one_of("format", self.format, FORMATS)
-        one_of("tombstones", self.tombstones or TOMBSTONES[0], TOMBSTONES)
+        one_of("format", self.format, get_args(MessageFormat))
+        one_of("tombstones", self.tombstones or "aside", get_args(Tombstones))
         for column in self.with_columns:
             one_of("with_columns", column, ADDED)
         return KafkaSource(self)
@@ -89,8 +90,8 @@ class Kafka(Connector):
 
         self._check()
         one_of("format", self.format, ("json",))
-        one_of("changes", self.changes, CHANGES)
-        one_of("compression", self.compression, COMPRESSIONS)
+        one_of("changes", self.changes, get_args(Changes))
+        one_of("compression", self.compression, get_args(Compression))
         try:
             is_length = 1_000 <= to_ticks(self.transaction_timeout, "timestamp") / 1_000 <= _MOST_MS
         except BindError:

@@ -7,21 +7,21 @@ rows between two of them are the same whenever they are asked for:
     partition "1"   |--|===============|---                    {"0": 700, "1": 20} to {"0": 1900, "1": 2100}
                        from            to
 
-A **sink** takes the rows of an epoch, and shows them when the epoch is committed. With its rows it keeps
-the number of the epoch, for the run that wrote it: it alone knows, after a crash, what is committed.
+A **sink** takes the rows of an epoch, and shows them when the epoch is committed. With the rows it stores
+the epoch's number for the run that wrote it: after a crash only the sink knows what is committed.
 
     write(7, rows)    nobody sees them
     commit(7)         all see them, and the sink's last epoch of this run is 7
     commit(7)         changes nothing
 
-So a run is exactly once without a word between source and sink:
+So a run is exactly once, though source and sink know nothing of each other:
 
     step    1 read and compute     2 write(n)     3 checkpoint n, durable     4 commit(n)
     killed  before 4: the sink's last epoch is n - 1, and the run goes on from checkpoint n - 1
     killed  after 4:  it is n, and the run goes on from checkpoint n
 
-What may fail for a while and work again (a broker that restarts, a full disk) raises `Unavailable`: the
-runner tries again, with the patience it was given.
+An error that may pass (a broker that restarts, a full disk) is raised as `Unavailable`: the runner tries
+again, for as long as its patience lasts.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ Json: TypeAlias = Any
 """What JSON can hold: None, texts, numbers, lists and dictionaries of these."""
 
 Offsets: TypeAlias = Mapping[str, Json]
-"""How far a source has been read: an offset for each partition. A partition that is new has none yet."""
+"""How far a source has been read: an offset per partition; a new partition has none yet."""
 
 NO_EPOCH = -1
 """The last epoch of a run that has committed none."""
 
 FEW_ROWS = 131_072
-"""Rows that are read of a source at a time, where nobody says otherwise: some megabytes."""
+"""How many rows of a source are read at a time by default: some megabytes."""
 
 PART_ROWS = 131_072
-"""Rows of a range that are worth a task of their own."""
+"""How many rows of a range are worth a task."""
 
 
 class Unavailable(ResourceError):
-    """What is outside does not answer now, and may later; whoever runs it acts, if nothing changes."""
+    """What is outside does not answer now, and may later; if it stays away, someone must act."""
 
 
 @dataclass(frozen=True)
 class Aside:
-    """What a source could not read as a row: kept aside with its place, and never dropped in silence.
+    """A record that a source could not read as a row: kept aside with its place, never dropped silently.
 
     Attributes:
         partition: where it was.
@@ -78,28 +78,28 @@ class Aside:
 class Source(ABC):
     """Where the rows of a stream come from.
 
-    It can be pickled, and opens what it needs where it is used: on Spark `start` and `latest` are asked
+    It can be pickled, and opens what it needs when it is used: on Spark `start` and `latest` are called
     on the driver, `read` in tasks.
     """
 
     @abstractmethod
     def columns(self) -> pa.Schema:
-        """The columns of its rows, without reading more of them than that takes."""
+        """The columns of its rows; reads no more rows than it must to know them."""
 
     @abstractmethod
     def start(self) -> Offsets:
-        """Where a run begins that has read nothing yet."""
+        """The offsets at which a new run begins."""
 
     @abstractmethod
     def latest(self, since: Offsets, most_rows: int = FEW_ROWS) -> Offsets:
-        """How far to read next: no further than there is data now, about so many rows after `since`.
+        """How far to read next: no further than there is data now, and about `most_rows` rows after `since`.
 
-        The same offsets again where there is nothing new. It may wait some milliseconds for rows.
+        Gives `since` again if there is nothing new. It may wait some milliseconds for rows.
         """
 
     @abstractmethod
     def read(self, partition: str, start: Json | None, end: Json) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition between two offsets; None is its beginning."""
+        """The rows of a partition between two offsets; None is the beginning."""
 
     def parts(
         self,
@@ -107,17 +107,17 @@ class Source(ABC):
         start: Json | None,
         end: Json,
     ) -> Sequence[tuple[Json | None, Json]]:
-        """A range as ranges that lie behind one another, which tasks may read side by side.
+        """The range cut into consecutive ranges, which tasks may read in parallel.
 
-        The same ones whenever it is asked, on whatever machine: of about `PART_ROWS` rows each where a
-        range can be cut without reading it.
+        Always the same ones, on every machine, of about `PART_ROWS` rows each, if the range can be cut
+        without reading it.
         """
         return [(start, end)]
 
     def only(self, columns: Set[str]) -> Source:  # noqa: ARG002
-        """The same rows, by the same offsets, with no other columns than these where that saves reading.
+        """The same rows, by the same offsets, with only these columns, if that saves reading.
 
-        It may have more, and be the same source. Which rows it finds bad must not change.
+        It may give more columns, or return itself. Which rows it finds bad must not change.
         """
         return self
 
@@ -126,26 +126,26 @@ class Source(ABC):
         return False
 
     def commit(self, offsets: Offsets) -> None:  # noqa: B027  # most forget nothing
-        """Is told what will not be asked for again."""
+        """Called with offsets up to which nothing will be read again."""
 
     def take_aside(self) -> Sequence[Aside]:
-        """What could not be read as rows since this was last asked."""
+        """The records that could not be read as rows since the last call."""
         return ()
 
     def close(self) -> None:  # noqa: B027  # most hold nothing open
-        """Lets go of what it has open; it may be used again."""
+        """Closes what it has open; it may be used again."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a sink is told of the rows that will come.
+    """What a sink knows of the rows that will come.
 
     Attributes:
         columns: their columns; of a changelog without `_change_type` and `_event_time`, which come last.
         is_changelog: whether rows say how the answer changes.
-        keys: the columns of GROUP BY in the answer, all of DISTINCT: no two rows of it agree in them at
-            one instant. None where rows may be equal.
-        time: the type of `_event_time` in a changelog; None where it is not known.
+        keys: the columns of GROUP BY in the answer, or all columns for DISTINCT: at no instant do two
+            rows have the same keys. None if rows may be equal.
+        time: the type of `_event_time` in a changelog; None if it is not known.
     """
 
     columns: pa.Schema
@@ -157,25 +157,24 @@ class Answer:
 class Sink(ABC):
     """Where the rows of an answer go.
 
-    It can be pickled when it is open: on Spark it is opened once, `write` runs in tasks, each with its own
-    share of an epoch, and `commit` on the driver, with what the tasks that count have returned. What other
-    tries of a task have written nobody sees.
+    It can be pickled while it is open. On Spark it is opened once; `write` runs in tasks, each with its own
+    share of an epoch; `commit` runs on the driver, with what the tasks that count have returned. What other
+    attempts of a task have written is never visible.
     """
 
     is_exactly_once: ClassVar[bool] = True
-    """Whether it remembers its epochs. One that does not may be given an epoch a second time after a
-    crash, and says so."""
+    """Whether it remembers its epochs. If not, it may get an epoch a second time after a crash."""
 
     writes_anywhere: ClassVar[bool] = True
     """Whether `commit` needs nothing but what `write` has returned, so that tasks in other processes can
-    write. Spark writes to one that keeps rows, or a transaction, in its process from the driver alone."""
+    write. If it keeps rows or a transaction in its process, Spark writes to it only from the driver."""
 
     @abstractmethod
     def open(self, run: str, answer: Answer) -> int:
-        """Makes ready for the rows of a run; gives the last epoch of that run that is committed.
+        """Prepares for the rows of a run; gives the last epoch of the run that is committed.
 
         Args:
-            run: a name that the checkpoint of the run has, and no other.
+            run: the name of the run, unique, as its checkpoint has it.
             answer: what will come.
 
         Raises:
@@ -184,15 +183,15 @@ class Sink(ABC):
 
     @abstractmethod
     def write(self, epoch: int, batches: Iterable[pa.RecordBatch]) -> Json:
-        """Takes rows of an epoch; nobody sees them before it is committed.
+        """Takes rows of an epoch; they are not visible before it is committed.
 
-        An epoch that was written and not committed may be written again, with other rows: those
-        written before are gone.
+        An epoch that was written and not committed may be written again, with other rows, which replace
+        the first ones.
         """
 
     @abstractmethod
     def commit(self, epoch: int, written: Sequence[Json]) -> None:
-        """Shows the rows of an epoch, once, however often it is called.
+        """Makes the rows of an epoch visible, once, however often it is called.
 
         Args:
             epoch: its number; numbers grow, and may leave gaps.
@@ -200,14 +199,14 @@ class Sink(ABC):
         """
 
     def close(self) -> None:  # noqa: B027  # most hold nothing open
-        """Lets go of what it has open."""
+        """Closes what it has open."""
 
 
 class Connector(ABC):
     """A place outside, as users name it: `windrow.kafka(..)`; a source, a sink, or both.
 
-    One is a frozen dataclass whose fields are what users say of it, so that job files say the same. The
-    first one stands behind the connector's name there: `kafka = "orders"`.
+    It is a frozen dataclass whose fields are its options, in Python and in job files. The first one stands
+    behind the connector's name there: `kafka = "orders"`.
     """
 
     name: ClassVar[str]
@@ -238,7 +237,7 @@ class Connector(ABC):
         )
 
     def table_source(self) -> Source:
-        """What a table is read from, whole; a source that ends."""
+        """What a table is read from: a source that ends."""
         return self.source()
 
 

@@ -75,7 +75,7 @@ def check_updates(query: Query, options: Options) -> None:
 
 
 def check_on_spark(options: Options, hints: Iterable[Hint]) -> None:
-    """Refuses what works in process alone, at its hint if it was one."""
+    """Refuses what works only in process, at its hint if it was one."""
     for name, row in ROWS.items():
         refused, value = row.in_process, getattr(options, name)
         if refused is None or value is None or refused.value not in {None, value}:
@@ -83,7 +83,7 @@ def check_on_spark(options: Options, hints: Iterable[Hint]) -> None:
         places = [hint.span for hint in hints if hint.name.lower() == name]
         raise UnsupportedError(
             "unsupported-option",
-            f"{name if refused.value is None else f'{name} = {value!r}'} works in process alone",
+            f"{name if refused.value is None else f'{name} = {value!r}'} works only in process",
             reason=refused.reason,
             hint=refused.instead,
             span=places[0] if places else None,

@@ -32,7 +32,7 @@ class RefusedBySpark:
     """What Spark refuses: the option, or one value of it.
 
     Attributes:
-        reason: why it works in process alone.
+        reason: why it works only in process.
         instead: what to write.
         value: the one value that is refused; None: all are.
     """

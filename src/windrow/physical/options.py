@@ -255,8 +255,8 @@ class Options:
         Scheduling | None,
         Option(
             'how stateful operators learn that tuples have left their windows: `"tpa"`, by time, which'
-            ' they probe, `"nta"`, by negative tuples, `"ita"`, only when input arrives (in process'
-            ' alone), or `"auto"` ([what differs](../concepts/scheduling.md))',
+            ' they probe, `"nta"`, by negative tuples, `"ita"`, only when input arrives (only in'
+            ' process), or `"auto"` ([what differs](../concepts/scheduling.md))',
             unset='`"auto"`',
             check=one_of(
                 get_args(Scheduling),

@@ -280,7 +280,7 @@ def _read_ahead(info: StreamInfo, rows: int | None) -> int | None:
     raise BindError(
         "bad-read-ahead",
         f"the read-ahead of the stream {info.name} is {rows}",
-        reason="after so many consecutive rows beyond an instant, none at or before it follows",
+        reason="after this many consecutive rows beyond an instant, none at or before it follows",
         hint="1 or more; with 1 the stream comes in the order of time",
     )
 
@@ -395,7 +395,7 @@ def of_changes(info: StreamInfo, column: str | None) -> StreamInfo:
         raise BindError(
             "changes-without-time",
             f"the stream {name} has changes but no time column",
-            reason="when a row comes and goes is told by event time",
+            reason="when a row comes and goes follows from event time",
             hint="name its event-time column with time=...",
         )
     if {f.name.lower() for f in schema.fields} <= {found.name.lower(), time.lower()}:

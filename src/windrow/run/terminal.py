@@ -86,6 +86,11 @@ class Terminal(Console):
         known = visible(text).encode(self.encoding, "backslashreplace").decode(self.encoding)
         return super().render_str(known, **{**how, "markup": False, "emoji": False})
 
+    def on_broken_pipe(self) -> None:
+        """Leaves it to the caller what follows: Rich would end the process."""
+        self.quiet = True
+        raise  # noqa: PLE0704  # inside of Rich's handler
+
     def say(self, text: str) -> None:
         """Prints lines of text; the terminal wraps them, so that they can be searched and copied."""
         self.print(text, soft_wrap=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from windrow.errors import BindError, PlanError, UnsupportedError, WindrowError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from windrow.io.protocol import Connector, Source
     from windrow.optimize.planner import QueryPlanner
     from windrow.physical.query import PhysicalQuery, Runner
     from windrow.plan.catalog import StreamInfo
@@ -23,9 +24,36 @@ if TYPE_CHECKING:
     from windrow.plan.types import TypeResolver
     from windrow.run.course import Course
     from windrow.run.local.checkpoint import Checkpoint
+    from windrow.run.local.sources import Silence
     from windrow.run.progress import Progress
+    from windrow.run.spark.launch import Frame
     from windrow.run.spark.progress import ProgressReader
     from windrow.schema import OnArrival, Schema
+
+
+class ArrowRows(Protocol):
+    """Rows that Arrow reads: its own tables, batches and readers, and DataFrames that give theirs."""
+
+    @property
+    def __arrow_c_stream__(self) -> Callable[..., object]:
+        """What gives them."""
+
+
+class ColumnsOfRows(Protocol):
+    """A DataFrame, as pandas has it."""
+
+    @property
+    def columns(self) -> Any:
+        """Their names."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+
+Batch: TypeAlias = "ArrowRows | ColumnsOfRows"
+
+Data: TypeAlias = "Connector | Source | Frame | Batch | Iterable[Batch | Silence]"
+"""What a stream or a table may be made of. Type checkers know it; a runner takes what it can read."""
 
 
 def check_name(name: str) -> None:
@@ -108,7 +136,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class RegisteredData:
-    """Data as the runner wants it; bounded where all of it is there when a query begins."""
+    """Data as the runner wants it; bounded if all of it is there when a query begins."""
 
     data: Any
     columns: Schema
@@ -129,7 +157,9 @@ class Question:
     def planner(self, registered: Registered, tables: Measured[str] | None) -> QueryPlanner:
         """What plans the query again while it runs, by what is known of its streams by then.
 
-        `tables` looks numbers up in those that are there as a whole.
+        Args:
+            registered: the streams and tables.
+            tables: counts numbers in those that are tables.
         """
         from windrow.calibration.stored import this_machine  # noqa: PLC0415
         from windrow.optimize.options import by_keyword  # noqa: PLC0415
@@ -152,17 +182,17 @@ class Run(Protocol):
 
     @property
     def is_running(self) -> bool:
-        """Whether it goes on."""
+        """Whether it is still running."""
 
     @property
     def progress(self) -> Progress | None:
-        """How far it has come; None before there is anything to tell."""
+        """How far it has come; None before the first figures."""
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Waits until it has ended, or so long; whether it has. Raises what it has failed with."""
+        """Waits for its end, at most this long; whether it has ended. Raises the error it failed with."""
 
     def stop(self) -> None:
-        """Ends it between two epochs, and waits for it. Raises what it has failed with."""
+        """Ends it between two epochs, and waits for that. Raises the error it failed with."""
 
 
 class SessionRunner(ABC):
@@ -187,35 +217,35 @@ class SessionRunner(ABC):
         return self.source(name, data, None)
 
     def stamped(self, data: Any, time: str | OnArrival | None) -> Any:  # noqa: ARG002
-        """A stream's data, with the time of arrival where its rows get one before a query takes them."""
+        """A stream's data, with the time of arrival if rows get it before a query takes them."""
         return data
 
     def whole(self, name: str, data: Any) -> Any:  # noqa: ARG002
-        """A table's data, all of it at hand for the runner."""
+        """A table's data, read whole if the runner needs that."""
         return data
 
     def ways(self, registered: Registered, physical: PhysicalQuery) -> Mapping[str, str]:  # noqa: ARG002
-        """How each stream of a query is read, for EXPLAIN, where there are several ways."""
+        """How each stream of a query is read, for EXPLAIN, if there are several ways."""
         return {}
 
     @property
     @abstractmethod
     def types(self) -> TypeResolver:
-        """Who knows the types of expressions."""
+        """What knows the types of expressions."""
 
     def has_function(self, name: str) -> bool:
-        """Whether what evaluates expressions has a function of that name that is not from here."""
+        """Whether the engine of expressions has a function of that name by itself."""
         return self.types.has_function(name)
 
     def know(self, functions: Mapping[str, UserFunction]) -> None:  # noqa: B027  # or it is given their values
-        """Has what evaluates expressions know functions of the user's, where that is needed."""
+        """Registers functions of the user's with the engine of expressions, if that is needed."""
 
     def measured(self, registered: Registered) -> Measured[str] | None:  # noqa: ARG002
-        """Who looks numbers up in what is registered, for the planner; None where data is left alone."""
+        """What counts numbers in registered data for the planner; None if planning reads no data."""
         return None
 
     def check(self, logical: Query, physical: PhysicalQuery) -> None:  # noqa: B027  # often all works
-        """Refuses what works with the other runner alone."""
+        """Refuses what works only with the other runner."""
 
     @abstractmethod
     def kind(self, streams: list[StreamInfo]) -> Runner:
@@ -231,7 +261,7 @@ class SessionRunner(ABC):
 
     @abstractmethod
     def progress(self, answer: object) -> Progress | None:
-        """The figures of an answer; None where it is none of this runner's."""
+        """The figures of an answer; None if it is not this runner's."""
 
     @abstractmethod
     def progress_reader(self, plan: Callable[[], PhysicalQuery]) -> ProgressReader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from windrow.errors import BindError, UnsupportedError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from windrow.plan.types import TypeResolver
     from windrow.run.course import Course
     from windrow.run.progress import Progress
-    from windrow.run.spark.launch import Frame, Spark
+    from windrow.run.spark.launch import ClassicSpark, Frame, Spark
     from windrow.run.spark.progress import BatchFigures, ProgressReader
 
 
@@ -34,7 +34,7 @@ class OnSpark(SessionRunner):
     place = "on Spark"
 
     def __init__(self, spark: Spark) -> None:
-        self._spark = spark
+        self._spark = cast("ClassicSpark", spark)
         self._figures: WeakKeyDictionary[Any, BatchFigures] = WeakKeyDictionary()
 
     def source(self, name: str, data: Any, schema: pa.Schema | None) -> RegisteredData:
@@ -74,7 +74,7 @@ class OnSpark(SessionRunner):
             if getattr(data, "refresh", None) is not None:
                 raise UnsupportedError(
                     "refresh-on-spark",
-                    f"{name} is to be read again, which works in process alone",
+                    f"{name} is to be read again, which works only in process",
                     reason="on Spark the table of a running query stays what it was when it began",
                     hint="leave refresh out, and start the run again when the table has changed",
                 )
@@ -122,7 +122,7 @@ class OnSpark(SessionRunner):
             register(self._spark, functions)
 
     def check(self, logical: Query, physical: PhysicalQuery) -> None:
-        """Refuses options that work in process alone."""
+        """Refuses options that work only in process."""
         from windrow.optimize.options import check_on_spark  # noqa: PLC0415
 
         check_on_spark(physical.options, logical.hints)
@@ -144,7 +144,7 @@ class OnSpark(SessionRunner):
         if question.resume is not None:
             raise UnsupportedError(
                 "unsupported-option",
-                "resume works in process alone",
+                "resume works only in process",
                 hint="on Spark set checkpointLocation where you write the stream",
             )
         physical = question.physical

@@ -233,7 +233,7 @@ def test_a_delete_of_a_row_that_is_not_there_is_refused():
         "DataError[delete-without-row]: a change deletes a row that the stream does not hold\n"
         "  a delete must follow the insert of an equal row, at its instant or later\n"
         "  hint: check that the changelog is complete and starts with its inserts, that none of them"
-        " was kept aside, and that a database logs whole rows and not their keys alone"
+        " was kept aside, and that a database logs whole rows and not only their keys"
         " (PostgreSQL: REPLICA IDENTITY FULL)"
     )
 

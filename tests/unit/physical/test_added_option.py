@@ -47,7 +47,7 @@ def test_what_it_cannot_be_is_refused():
 
 
 def test_spark_refuses_it_as_its_row_says():
-    with pytest.raises(UnsupportedError, match="patience works in process alone"):
+    with pytest.raises(UnsupportedError, match="patience works only in process"):
         of_queries.check_on_spark(MoreOptions(patience=3), [])
 
 

@@ -86,7 +86,7 @@ def test_what_the_table_does_not_have_is_unknown(name):
 
 @pytest.mark.parametrize("name", ["polling", "scheduling"])
 def test_spark_refuses_what_its_row_says(name):
-    with pytest.raises(windrow.UnsupportedError, match=f"{name}.* works in process alone"):
+    with pytest.raises(windrow.UnsupportedError, match=f"{name}.* works only in process"):
         check_on_spark(Options(**{name: EXAMPLES[name]}), ())
 
 

@@ -31,7 +31,7 @@ def test_columns_that_differ_in_case_alone_are_refused_where_the_stream_is_read(
     with pytest.raises(BindError) as error:
         made.sql("SELECT k + 1 AS x, K + 1 AS y FROM a")
     assert str(error.value) == (
-        "BindError[columns-alike]: the columns a.k and a.K differ in case alone\n"
+        "BindError[columns-alike]: the columns a.k and a.K differ only in case\n"
         "  1 | SELECT k + 1 AS x, K + 1 AS y FROM a\n"
         "    |                                    ^\n"
         "  names mean the same in upper and in lower case\n"

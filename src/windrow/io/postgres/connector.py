@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 from windrow.errors import BindError
 from windrow.io.options import listed_names
@@ -12,7 +12,7 @@ from windrow.io.postgres.sink import PostgresSink
 from windrow.io.postgres.table import PostgresTable, relation_of
 from windrow.io.protocol import Connector, Sink, Source
 
-MODES = ("current", "append")
+Mode = Literal["current", "append"]
 
 
 @dataclass(frozen=True)
@@ -20,15 +20,14 @@ class Postgres(Connector):
     """A table of PostgreSQL's: read as a table, or written to as a sink.
 
     Args:
-        url: of the database, `postgresql://user@host:5432/database`; what it leaves out is as libpq has
-            it (`PGPASSWORD`, `~/.pgpass`).
-        table: the table, by its name as SQL reads it: `revenue`, `dashboards.revenue`.
-        query: in place of a table, what to read.
-        keys: of a sink, the columns that tell rows of the answer apart; left out, those of GROUP BY.
-        mode: of a sink, "current": the table is the answer; or "append": every change is appended,
+        url: of the database, `postgresql://user@host:5432/database`; what it leaves out is taken from
+            where libpq looks (`PGPASSWORD`, `~/.pgpass`).
+        table: the name of the table in SQL: `revenue`, `dashboards.revenue`.
+        query: a query to read in place of a table.
+        keys: for a sink, the columns that identify a row of the answer; by default those of GROUP BY.
+        mode: for a sink, "current": the table is the answer; or "append": every change is appended,
             with `_change_type` and `_event_time`.
-        refresh: of a table, the period after which it is read again: "5 minutes". Left out, it is read
-            once.
+        refresh: for a table, how often it is read again: "5 minutes"; None reads it once.
     """
 
     name: ClassVar[str] = "postgres"
@@ -37,7 +36,7 @@ class Postgres(Connector):
     table: str | None = None
     query: str | None = None
     keys: Sequence[str] | None = None
-    mode: str = "current"
+    mode: Mode = "current"
     refresh: str | None = None
 
     def sink(self) -> Sink:
@@ -49,7 +48,7 @@ class Postgres(Connector):
                 reason="query= and refresh= say how a table is read",
                 hint="postgres(url, table='revenue')",
             )
-        if self.mode not in MODES:
+        if self.mode not in get_args(Mode):
             raise BindError(
                 "bad-mode",
                 f"{self.mode!r} is not a mode of postgres",

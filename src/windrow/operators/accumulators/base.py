@@ -172,7 +172,7 @@ def nothing_to_delete() -> DataError:
         "a change deletes a row that the stream does not hold",
         reason="a delete must follow the insert of an equal row, at its instant or later",
         hint="check that the changelog is complete and starts with its inserts, that none of them "
-        "was kept aside, and that a database logs whole rows and not their keys alone "
+        "was kept aside, and that a database logs whole rows and not only their keys "
         "(PostgreSQL: REPLICA IDENTITY FULL)",
     )
 

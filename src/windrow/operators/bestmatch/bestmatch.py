@@ -35,10 +35,10 @@ the first proof. What came out for one side is noted until the other is judged (
 
     t(r)      t(s)      t(r) + hi            t(s) + lo
      |---------|------------|--------------------|-------> watermark
-                            |<------ told ------>|
+                            |<---- emitted ----->|
                             best for r?          best for s? then it came out already
 
-(or the other way round). Rows are numbered as they arrive, and a told pair is noted by the numbers
+(or the other way round). Rows are numbered as they arrive, and an emitted pair is noted by the numbers
 of its rows, at the time of the row that is still to be judged: it is forgotten with that judgement.
 
 Example in seconds, lo = hi = 10: r at 12:00:30 reaches 12:00:20 to 12:00:40 and is final at the
@@ -76,7 +76,7 @@ Int64s = NDArray[np.int64]
 
 
 class EmittedPairs:
-    """What one side has told."""
+    """The pairs that came out when rows of one side were judged."""
 
     def __init__(self) -> None:
         self.log = ChunkBuffer("time")
@@ -153,7 +153,7 @@ class MatwinBestmatchOp(WaitingOp):
 
     def __init__(self, node: MatwinBestmatch, own: OwnCells | None = None) -> None:
         self._sides = (_Side(), _Side())
-        self._told = (EmittedPairs(), EmittedPairs())
+        self._emitted = (EmittedPairs(), EmittedPairs())
         self._is_full = len(node.judged) > 1
         super().__init__(self._by_name(node), {NEXT_NUMBER: 0})
         self._node = node
@@ -163,15 +163,15 @@ class MatwinBestmatchOp(WaitingOp):
         self._needed = (_needed_columns(node, LEFT), _needed_columns(node, RIGHT))
 
     def _by_name(self, node: MatwinBestmatch) -> dict[str, ChunkBuffer]:
-        """The rows of either side, and the pairs told."""
+        """The rows of either side, and the pairs emitted."""
         named = {
             name: side.waiting if port in node.judged else side.met
             for port, (name, side) in enumerate(zip(NAMES, self._sides, strict=True))
         }
         if self._is_full:
-            for name, side, told in zip(NAMES, self._sides, self._told, strict=True):
+            for name, side, emitted in zip(NAMES, self._sides, self._emitted, strict=True):
                 named[f"{name} met"] = side.met
-                named[f"told {name}"] = told.log
+                named[f"told {name}"] = emitted.log  # the name that checkpoints have
         return named
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
@@ -252,12 +252,12 @@ class MatwinBestmatchOp(WaitingOp):
     def _forget(self, watermark: int) -> None:
         for port, side in enumerate(self._sides):
             self.counters.drops += side.met.drop_below(self._met_below(port, watermark))
-            self._told[1 - port].drop_below(self._final_below(port, watermark))
+            self._emitted[1 - port].drop_below(self._final_below(port, watermark))
 
     def _measure(self) -> None:
-        """Counts what is held; of the pairs told, the bytes alone."""
+        """Counts what is held; of the pairs emitted, only the bytes."""
         super()._measure()
-        self.counters.stored -= sum(told.log.rows for told in self._told)
+        self.counters.stored -= sum(emitted.log.rows for emitted in self._emitted)
 
     def _judged(self, port: int, rows: ChangeBatch) -> ChangeBatch:
         """The rows of the answer for final rows in time order; ordered by these."""
@@ -287,11 +287,11 @@ class MatwinBestmatchOp(WaitingOp):
             found = found.take(np.flatnonzero(at_home))
         judged = _numbers(rows)[found.asked]
         others = gathered(slices, found, _numbers, np.int64)
-        is_told = self._told[1 - port].names(others, judged, rows.times[found.asked])
-        fresh = np.flatnonzero(~is_told)
+        is_emitted = self._emitted[1 - port].names(others, judged, rows.times[found.asked])
+        fresh = np.flatnonzero(~is_emitted)
         found = found.take(fresh)
         times = gathered(slices, found, lambda batch: batch.times, np.int64)
-        self._told[port].note(judged[fresh], others[fresh], times)
+        self._emitted[port].note(judged[fresh], others[fresh], times)
         return found
 
 

@@ -156,7 +156,7 @@ class ResolveChangesOp(SteppingOp):
                 reason="a delete takes back an equal row, apart from its time, that was inserted "
                 f"at its instant or before; it deletes {_shown_row(row)}",
                 hint="check that the changelog is complete and starts with its inserts, that none of "
-                "them was kept aside, and that a database logs whole rows and not their keys alone "
+                "them was kept aside, and that a database logs whole rows and not only their keys "
                 "(PostgreSQL: REPLICA IDENTITY FULL)",
             )
 

@@ -40,10 +40,10 @@ def split_punctuations(
 ) -> tuple[pa.RecordBatch, NDArray[np.bool_]]:
     """The rows that are data, and which rows of the batch are punctuations."""
     flags = pc.fill_null(batch.column(column), False)
-    is_told: NDArray[np.bool_] = flags.to_numpy(zero_copy_only=False)
-    if not is_told.any():
-        return batch, is_told
-    return batch.filter(pc.invert(flags)), is_told
+    is_punctuation: NDArray[np.bool_] = flags.to_numpy(zero_copy_only=False)
+    if not is_punctuation.any():
+        return batch, is_punctuation
+    return batch.filter(pc.invert(flags)), is_punctuation
 
 
 def complete_by_punctuations(times: NDArray[np.int64]) -> int:

@@ -190,7 +190,7 @@ def _algorithm(
         raise PlanError(
             "no-key-to-hash",
             f"the join of {', '.join(node.aliases)} has no equality to hash on",
-            reason="" if method == HASH else f"the algorithm {chosen} joins by hash alone",
+            reason="" if method == HASH else f"the algorithm {chosen} joins only by hash",
             hint=f"use algorithm {ALGORITHMS[name].instead or name}, or add an equality between the "
             "streams",
             span=node.span,

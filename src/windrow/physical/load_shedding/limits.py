@@ -360,13 +360,13 @@ class Shedding:
         return allocate_by(asked, resources, processor=strategy, memory=strategy)
 
     def probes_needed(self, there_are: float, inputs: int) -> int:
-        """Probes that each input gets at least where there are so many in a pane."""
+        """Probes that each input gets at least if a pane has this many."""
         if not self.is_estimated:
             return 0
         return min(ENOUGH_PROBES, max(1, int(there_are / inputs)))
 
     def fits(self, tuples: int) -> bool:
-        """Whether there is sure to be room for so many tuples, however wide they are."""
+        """Whether there is room for this many tuples, however wide they are."""
         return self.memory is None or (not self.is_in_bytes and tuples <= self.memory)
 
     def part(self, parts: int) -> Shedding:
@@ -374,9 +374,10 @@ class Shedding:
         return replace(self.share_of(self, 1, parts), parts=self.parts * parts)
 
     def share_of(self, whole: Shedding, own: int, of_all: int) -> Shedding:
-        """The same with so many of so many parts of what there is: all make the whole.
+        """The same with `own` of `of_all` equal parts of what the whole has.
 
-        Multiplied first: if there is one for each of all, there is one for each of its own.
+        Multiplied before it is divided, so that whole numbers stay whole: with one token per part, a
+        share gets exactly one for each of its own parts.
         """
         rate = whole.service_rate
         return replace(

@@ -32,7 +32,7 @@ class PhysicalNode:
     """Whether an operator computes it; else DuckDB in process, Spark on Spark."""
 
     spoken: ClassVar[str] = ""
-    """What people call it, with its article, where a query is spoken of by it; "" where it is not."""
+    """Its name with an article, for messages; "" if messages do not name it."""
 
     is_evaluated: ClassVar[bool] = False
     """Whether the engine of expressions computes it row by row: a filter, a projection, a window."""
@@ -41,19 +41,19 @@ class PhysicalNode:
     """Whether there is a model of what it costs, so that it may have an `estimate`."""
 
     driver: ClassVar[str] = "windrow.operators.engine.driver:OperatorDriver"
-    """What runs it in process, and in Spark's workers where it has state, as `module:class`."""
+    """What runs it in process and, if it has state, in Spark's workers, as `module:class`."""
 
     relation: ClassVar[str] = ""
-    """What makes a DataFrame of it on Spark, as `module:function`; "" where a stage does."""
+    """What makes a DataFrame of it on Spark, as `module:function`; "" if a stage does."""
 
     identity_fields: ClassVar[tuple[str, ...]]
-    """What tells it from another in a checkpoint, by name: not how it is computed, nor for how much."""
+    """The fields that a checkpoint compares: what it computes, and not how, nor within which limits."""
 
     identity_later: ClassVar[tuple[str, ...]] = ()
-    """The same; but checkpoints of before these were there stay valid where they say nothing."""
+    """Such fields added later: older checkpoints, which lack them, are valid while they are empty."""
 
     identity_name: ClassVar[str] = ""
-    """Its name in a checkpoint; "" for that of the class."""
+    """Its name in a checkpoint; "" for the name of the class."""
 
     is_join: ClassVar[bool] = False
     """Whether it joins streams by windows."""
@@ -62,13 +62,13 @@ class PhysicalNode:
     """Whether its rate follows from those of its inputs."""
 
     has_versions: ClassVar[bool] = False
-    """Whether its rows change: one goes and another comes in its place."""
+    """Whether its rows change: an update takes one back and gives another in its place."""
 
     estimates: ClassVar[bool] = False
-    """Whether it estimates totals of rows of which some were shed: every bucket is told where."""
+    """Whether it estimates totals of rows that were partly shed: every bucket learns at which times."""
 
     lets_go_of_met: ClassVar[bool] = False
-    """Whether it lets go of rows as soon as they have met, so that a whole batch need not wait."""
+    """Whether it drops a row as soon as it has matched, so that rows need not wait for a whole batch."""
 
     if TYPE_CHECKING:
 
@@ -82,7 +82,7 @@ class PhysicalNode:
 
         @property
         def estimate(self) -> Estimate | None:
-            """What it and other plans cost, where enough is known."""
+            """What it and other plans cost; None if too little is known."""
 
         @property
         def time_type(self) -> str:
@@ -92,7 +92,7 @@ class PhysicalNode:
         estimate = None
 
     def with_inputs(self, inputs: Sequence[PhysicalNode]) -> Self:
-        """The same over other inputs; the very same object where nothing changed."""
+        """The same over other inputs; this very object if they are the same."""
         if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
             return self
         return self._over(inputs)
@@ -109,7 +109,7 @@ class PhysicalNode:
 
     @property
     def spoken_names(self) -> list[str]:
-        """What people call it and those below it that a query is spoken of by, each once."""
+        """The names, for messages, of it and of the nodes below it, each once."""
         return list(dict.fromkeys(node.spoken for node in self.walk() if node.spoken))
 
     @property
@@ -124,7 +124,7 @@ class PhysicalNode:
 
     @property
     def aliases_of_streams(self) -> tuple[str, ...]:
-        """Of a join, how the user calls those inputs that no join makes."""
+        """Of a join, the aliases of the inputs that are not joins themselves."""
         return ()
 
     @property
@@ -134,7 +134,7 @@ class PhysicalNode:
 
     @property
     def has_state(self) -> bool:
-        """Whether an operator makes its rows, or some of them."""
+        """Whether it, or one below it, has an operator."""
         return self.is_stateful or any(child.has_state for child in self.inputs)
 
     @property
@@ -144,12 +144,12 @@ class PhysicalNode:
 
     @property
     def has_ends(self) -> bool:
-        """Whether its rows stop being alive by themselves: a window per row lies below."""
+        """Whether its rows have an end: a window below gives them one."""
         return any(child.has_ends for child in self.inputs)
 
     @property
     def marks_below(self) -> tuple[str, ...]:
-        """Which of end and sign the rows of some input carry."""
+        """Which of end and sign the rows of an input carry."""
         below = {mark for child in self.inputs for mark in child.row_marks}
         return tuple(mark for mark in (END, SIGN) if mark in below)
 
@@ -160,7 +160,7 @@ class PhysicalNode:
 
     @property
     def alive_ticks(self) -> int | None:
-        """How many ticks after its time a row is alive at most; None where no window says."""
+        """How many ticks after its time a row is alive at most; None without a window."""
         return None
 
     @property
@@ -175,7 +175,7 @@ class PhysicalNode:
 
     @property
     def origin(self) -> ScanStream | None:
-        """The stream of which it has the rows, perhaps not all; None where they are made otherwise."""
+        """The stream whose rows it gives, or some of them; None if it makes rows of its own."""
         return None
 
     @property
@@ -190,12 +190,12 @@ class PhysicalNode:
 
     @property
     def whole_inputs(self) -> tuple[PhysicalNode, ...]:
-        """The inputs of which every row is one of its own, and lives as long."""
+        """The inputs of which every row is a row of its own, alive as long."""
         return ()
 
     @property
     def held_inputs(self) -> tuple[PhysicalNode, ...] | None:
-        """The inputs of which it holds the rows that are alive; None where that is no bound."""
+        """The inputs of which it holds the rows that are alive; None if it may hold more."""
         return None if self.is_stateful else ()
 
     @property
@@ -205,22 +205,22 @@ class PhysicalNode:
 
     @property
     def own_window(self) -> tuple[str, int] | None:
-        """The length of the window that it keeps rows by, in "ticks" or in "rows"."""
+        """The window that it keeps rows by: "ticks" or "rows", and how many."""
         return None
 
     @property
     def works_on_signs(self) -> bool:
-        """Whether rows that are taken back serve it as well as rows that end."""
+        """Whether it takes rows that are taken back as well as rows that end."""
         return False
 
     @property
     def keeps_buckets(self) -> bool:
-        """Whether it only picks and renames columns, or sets windows: rows stay where they have met."""
+        """Whether it only picks and renames columns, or sets windows, so that rows stay in their buckets."""
         return False
 
     @property
     def bucket_keys(self) -> tuple[KeyClass, ...]:
-        """The keys that tell the bucket of every result, where it is spread by their shares."""
+        """The keys that decide the bucket of every result, if it is spread by their shares."""
         return ()
 
     @property
@@ -235,15 +235,15 @@ class PhysicalNode:
 
     @property
     def needs_all_rows(self) -> str:
-        """What a query has by it that cannot be told from a part of the rows; "" for nothing."""
+        """What it computes that a sample of the rows cannot give, for messages; "" for nothing."""
         return ""
 
     def cannot_shed(self, asked: str | None) -> str:  # noqa: ARG002
-        """Why it, a join by the algorithm that was asked for, cannot shed; "" where it can."""
+        """Why this join, by the algorithm that was asked for, cannot shed; "" if it can."""
         return f"the query's join is {self.spoken}"
 
     def handing_on_draws(self) -> PhysicalNode:
-        """The same over rows of a join that sheds, with the columns that totals are estimated from.
+        """The same with the columns of a shedding join from which totals are estimated.
 
         Raises:
             UnsupportedError: no total can be estimated through it.
@@ -252,25 +252,25 @@ class PhysicalNode:
 
     @property
     def can_expire(self) -> bool:
-        """Whether it is a join that keeps each row as long as it is alive, and no longer."""
+        """Whether it is a join that keeps each row exactly as long as it is alive."""
         return False
 
     def columns_below(self, shown: Set[str]) -> set[str]:
-        """The columns of its input that some of its own columns show as they are."""
+        """The columns of its input that these of its own columns show unchanged."""
         return set(shown)
 
     def source_of(self, column: str) -> tuple[str, str] | None:
-        """The stream and the column of it that a column shows; None where it is computed."""
+        """The stream, and its column, that a column shows; None if it is computed."""
         below = [child for child in self.inputs if column in child.schema.names]
         return below[0].source_of(column) if below else None
 
     def rate(self, rates: Rates) -> Figure | None:  # noqa: ARG002
-        """Its rows per tick; None where that is not known."""
+        """Its rows per tick; None if that is not known."""
         return None
 
     @property
     def matches(self) -> list[str]:
-        """How often a row comes through the joins with tables on its way from the last stage."""
+        """How many matches a row has in the joins with tables above the last stage, for EXPLAIN."""
         return []
 
     def lifetime(self, length: str) -> str:
@@ -279,12 +279,12 @@ class PhysicalNode:
 
     @property
     def own_delay(self) -> int:
-        """How many ticks its rows may trail the watermark that it is handed."""
+        """How many ticks its rows may be behind the watermark that it is given."""
         return 0
 
     @property
     def delay(self) -> int:
-        """How many ticks its rows may trail the watermark of the streams below.
+        """How many ticks its rows may be behind the watermark of the streams below.
 
         A runner hands an operator the query's watermark less the delays below it.
         """
@@ -298,7 +298,7 @@ class PhysicalNode:
         return type(self).__name__
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
-        """What EXPLAIN tells below the title, in the order it is read: labels, each with its lines.
+        """What EXPLAIN shows below the title, in this order.
 
         Every bound follows from the numbers that the operator uses: a plan that reads well holds.
 
@@ -319,12 +319,12 @@ class PhysicalNode:
 
     @property
     def about(self) -> str:
-        """What it does, in the words that a checkpoint keeps for people."""
+        """What it does, in the words that a checkpoint keeps for messages."""
         return self.title
 
     @property
     def brief(self) -> str:
-        """What people call it, and what it is over: for the summary of EXPLAIN; "" to leave it out."""
+        """Its name and what it is over, for the summary of EXPLAIN; "" to leave it out."""
         _, _, rest = self.title.partition(" ")
         return f"{self.about} {rest}" if rest else self.about
 
@@ -338,27 +338,27 @@ class PhysicalNode:
 
     @property
     def fed_by_streams(self) -> tuple[bool, ...]:
-        """Per input, whether streams feed it without an operator in between: its rows may be late."""
+        """Per input, whether no operator stands between it and its streams: its rows may be late."""
         return tuple(not child.has_state for child in self.inputs)
 
     @property
     def hears_of_expiry(self) -> bool:
-        """Whether, by negative tuples, rows tell it what goes, so that time need not."""
+        """Whether, with negative tuples, rows say what goes, so that it need not be woken by time."""
         return False
 
     @property
     def only_forgets_ahead(self) -> bool:
-        """Whether nothing but forgetting follows if it is advanced beyond the query's watermark."""
+        """Whether it only forgets rows if it is advanced beyond the query's watermark."""
         return False
 
     @property
     def plan_name(self) -> str:
-        """By which of several plans it runs, in a few words; "" where there are no plans."""
+        """By which of several plans it runs, in a few words; "" if there is only one."""
         return ""
 
     @property
     def plan_kind(self) -> str:
-        """The same without the order of inputs: there are few of these, whatever the numbers are."""
+        """The same without the order of inputs, so that there are few of them."""
         return ""
 
     def runs_like(self, other: object) -> bool:  # noqa: ARG002
@@ -367,24 +367,24 @@ class PhysicalNode:
 
     @property
     def may_multiply(self) -> bool:
-        """Whether it may give one row several times, without state."""
+        """Whether it may give a row several times, without state."""
         return False
 
     @property
     def row_tests(self) -> tuple[Expr, ...]:
-        """What a row must meet to pass, where rows pass one by one."""
+        """The conditions on a row, if rows pass one by one."""
         return ()
 
     @property
     def computed_columns(self) -> tuple[Named, ...] | None:
-        """Its columns, where it computes them; None where they are those of its input."""
+        """Its columns, if it computes them; None if they are those of its input."""
         return None
 
-    # What depends on shedding is asked here alone; the answers are those of nodes without any limit.
+    # All questions about shedding; the answers here are those of nodes without a limit.
 
     @property
     def is_limited(self) -> bool:
-        """Whether it is told how much it may hold, or do: beyond that it sheds, or fails."""
+        """Whether it has a limit on what it may hold or do; beyond it, it sheds or fails."""
         return False
 
     @property
@@ -394,47 +394,47 @@ class PhysicalNode:
 
     @property
     def probe_limit(self) -> str:
-        """How many arrivals may probe, and what happens beyond, in words; "" where all do."""
+        """How many arrivals may probe, and what happens beyond, in words; "" if all may."""
         return ""
 
     @property
     def shed_row_bytes(self) -> int:
-        """Of a join that sheds, what a tuple takes beside its columns; 0 elsewhere."""
+        """Bytes of a tuple beside its columns, in a join that sheds; else 0."""
         return 0
 
     def in_bucket(self, buckets: int) -> PhysicalNode:  # noqa: ARG002
-        """What each of so many buckets of a stage computes.
+        """The node as one of this many buckets of a stage computes it.
 
         Raises:
-            PlanError: the part of what there is that each gets is too little.
+            PlanError: its share of memory, or of the service rate, is too small.
         """
         return self
 
     @property
     def combiner(self) -> str:
-        """What makes a task's rows fewer before they are sent to buckets, as `module:function`.
+        """What combines a task's rows before they are sent to buckets, as `module:function`; "" for nothing.
 
-        It is given the node, the rows, and columns that are needed as they are; "" where all rows go.
+        It gets the node, the rows, and the columns that must stay as they are.
         """
         return ""
 
     @property
     def follows_a_batch(self) -> bool:
-        """Whether a large batch costs it more than small ones of the same rows."""
+        """Whether one large batch costs it more than the same rows in small ones."""
         return False
 
     @property
     def has_plans(self) -> bool:
-        """Whether there are several plans for it, of which one is chosen by its cost."""
+        """Whether one of several plans for it is chosen by cost."""
         return False
 
     def partitioning(self, buckets: int) -> Partitioning:  # noqa: ARG002
-        """How the rows of its inputs are spread over at most so many buckets, if it has state."""
+        """How the rows of its inputs are spread over at most this many buckets, if it has state."""
         raise self._not_stateful()
 
     @property
     def operator(self) -> str:
-        """Where the operator is that computes it, as `module:class`; loaded where rows are."""
+        """The operator that computes it, as `module:class`; it is loaded where the rows are."""
         raise self._not_stateful()
 
     def _not_stateful(self) -> InternalError:

@@ -24,7 +24,7 @@ from windrow.plan.windows import CountWindows, OwnWindow
 
 @dataclass(frozen=True)
 class CountJoin(MultiJoin):
-    """A join of rows that are among the newest of their streams; `graph` has conditions on time alone.
+    """A join of rows that are among the newest of their streams; `graph` has only conditions on time.
 
     Attributes:
         counts: the windows that count tuples.

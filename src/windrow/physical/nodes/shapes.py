@@ -27,7 +27,7 @@ class Leaf(PhysicalNode):
 
 
 class Inner(PhysicalNode):
-    """A node that has inputs; one with a field of that name is over this."""
+    """A node that has inputs."""
 
     @property
     def time_type(self) -> str:
@@ -36,11 +36,11 @@ class Inner(PhysicalNode):
 
 
 class SameColumns(Inner):
-    """A node that has the columns of its inputs, which all have the same."""
+    """A node whose inputs all have the same columns, which are its own."""
 
     @property
     def schema(self) -> Schema:
-        """That of each input."""
+        """The columns that every input has."""
         return self.inputs[0].schema
 
 
@@ -71,7 +71,7 @@ class PerRow(Inner):
 
     @property
     def alive_ticks(self) -> int | None:
-        """As long as in the input."""
+        """The same as of the input."""
         return self.input.alive_ticks
 
     @property
@@ -86,12 +86,12 @@ class PerRow(Inner):
 
     @property
     def origin(self) -> ScanStream | None:
-        """That of the input."""
+        """The same as of the input."""
         return self.input.origin
 
     @property
     def matches(self) -> list[str]:
-        """Those of the input."""
+        """The same as of the input."""
         return self.input.matches
 
     def lifetime(self, length: str) -> str:
@@ -116,7 +116,7 @@ class TwoInputs(Inner):
 
 
 class MakesChanges(PhysicalNode):
-    """What gives a changelog of its own: rows with signs, that no end of theirs takes back."""
+    """A node that gives a changelog: its rows have signs, and no ends."""
 
     takes_back = True
     has_ends = False  # rows go by being taken back
@@ -124,23 +124,23 @@ class MakesChanges(PhysicalNode):
 
 
 class TwoStreamJoin(TwoInputs):
-    """A join of two inputs by what pairs are for: the best, the newest, totals of what is near."""
+    """A join of two inputs that gives, per row, the best, the newest or totals of its matches."""
 
     is_stateful = True
     is_join = True
 
     classes: tuple[KeyClass, ...]
-    """The keys, each of both inputs."""
+    """The keys, each with a column of both inputs."""
 
     if TYPE_CHECKING:
 
         @property
         def aliases(self) -> tuple[str, str]:
-            """How the user calls the two."""
+            """The aliases of the two."""
 
     @property
     def about(self) -> str:
-        """What people call it."""
+        """Its name without the article."""
         return self.spoken.split(" ", 1)[1]
 
     def partitioning(self, buckets: int) -> Partitioning:

@@ -26,7 +26,7 @@ from windrow.schema import SIGN
 class SnapshotJoin(MultiJoin):
     """Rows join while they are alive together, each until its own end or until it is taken back.
 
-    `graph` has conditions on time alone, and bounds no state.
+    `graph` has only conditions on time, and bounds no state.
     """
 
     has_one_plan = True  # rows are found by their ends

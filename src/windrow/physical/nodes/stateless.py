@@ -166,7 +166,7 @@ class RangeRows(SameColumns, OneInput):
 
     @property
     def leaves_in_order(self) -> bool:
-        """Where this window alone says when."""
+        """If no window below it has given rows an end."""
         return self.input.alive_ticks is None
 
     @property
@@ -314,7 +314,7 @@ class TableJoinRows(PerRow):
         raise UnsupportedError(
             "unsupported-estimate",
             f"the table {self.alias} is joined to a join that sheds, and totals are to be estimated",
-            reason="how far a total may be off is told by the join's own combinations alone",
+            reason="how far a total may be off follows only from the join's own combinations",
             hint="aggregate the join in a derived table and join the table to its groups, or let the"
             " query fail or spill",
         )

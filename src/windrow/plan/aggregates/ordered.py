@@ -47,8 +47,8 @@ def value_by(name: str, most: str, accumulator: str) -> AggregateFunction:
     return AggregateFunction(
         name,
         takes=(ORDERED, ORDERED),
-        says=f"the type of x: x in the row with the {most} y; of several such rows the {most} x, NULL"
-        " only where there is no other. Rows where y is NULL are left out",
+        says=f"the type of x: x in the row with the {most} y; if several rows have that y, the {most} x"
+        " among them; NULL if all are NULL. Rows where y is NULL are left out",
         accumulator=accumulator,
         reads="CASE WHEN NOT {1} IS NULL THEN STRUCT({0} AS x, {1} AS y) END",
         gives=type_of_first,
@@ -74,8 +74,8 @@ MEDIAN = AggregateFunction(
 ANY_VALUE = AggregateFunction(
     "any_value",
     takes=(ORDERED,),
-    says="the type of the argument: the least value, so that every run gives the same one; NULL only"
-    " where there is no other, with `IGNORE NULLS` or without",
+    says="the type of the argument: the least value, so that every run gives the same one; NULL if all"
+    " are NULL, with `IGNORE NULLS` or without",
     computed_as=MIN,
     takes_nulls_clause=True,
     distinct=DistinctRule.same,

@@ -24,8 +24,8 @@ class Aggregate:
         name: of the column that holds its answers.
         type: theirs, in Spark's words.
         is_distinct: whether equal values count once.
-        registered: what it is, said along: where the plan is read, nobody may have registered it.
-        text: the call as the user wrote it, with its FILTER, for EXPLAIN; "" where nobody wrote it.
+        registered: the function itself: a worker that unpickles the plan need not have registered it.
+        text: the call as the user wrote it, with its FILTER, for EXPLAIN; "" if nobody wrote it.
     """
 
     function: str

@@ -46,9 +46,9 @@ class WindowJoin(Node):
             every condition of ON that is neither key nor window.
         kind: "inner"; or, of two inputs, "left", "right" or "full" (outer), "semi" or "anti".
         alternative: windows that do as well as those of `graph` (EITHER WAY).
-        counts: windows that count tuples; `graph` then has conditions on time alone.
+        counts: windows that count tuples; `graph` then has only conditions on time.
         is_snapshot: rows of inputs that take rows back join while they are alive together; `graph`
-            then has conditions on time alone.
+            then has only conditions on time.
         at_once: of an outer join: every row of a preserved input comes with NULLs as it arrives,
             whether it has a match or not; what reads the join takes out those that have one.
     """

@@ -185,7 +185,7 @@ class Execution:
         self._bell.ring()
 
     def settled(self) -> tuple[list[pa.RecordBatch], Checkpoint]:
-        """The rest of the micro-batch under way, and where the query stands after it."""
+        """Finishes the micro-batch; returns its rows and the position after it."""
         self.checkpoint()  # computes what is left of it
         rows = list(self._pending)
         self._pending.clear()

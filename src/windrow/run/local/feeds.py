@@ -245,9 +245,9 @@ class Feed:
             return promised, last
         times = ticks_of(batch.column(scan.time))
         if scan.punctuation is not None:
-            _, is_told = split_punctuations(batch, scan.punctuation)
-            promised = max(promised, complete_by_punctuations(times[is_told]))
-            times = times[~is_told]
+            _, is_punctuation = split_punctuations(batch, scan.punctuation)
+            promised = max(promised, complete_by_punctuations(times[is_punctuation]))
+            times = times[~is_punctuation]
         if scan.read_ahead is not None:
             reached, last = complete_by_read_ahead(times, last, scan.read_ahead)
             promised = max(promised, reached)

@@ -88,7 +88,7 @@ def broken_off() -> ResourceError:
         "query-broken-off",
         "the query was interrupted in the middle of a step, and cannot go on",
         reason="some rows of the step are in its state and some are not",
-        hint="ask again with sql(..), or resume from a checkpoint; after one Ctrl-C alone, which"
+        hint="ask again with sql(..), or resume from a checkpoint; after a single Ctrl-C, which"
         " waits for the end of the step, a query can go on",
     )
 

@@ -66,17 +66,16 @@ def _until(changes: pa.RecordBatch, last: int) -> pa.RecordBatch:
 class Result:
     """Rows of an answer, computed as they are asked for.
 
-    `next`, loops, `to_arrow`, `to_pandas` and `to_polars` go on from one place: each gives what none has
-    given yet. Once the answer has been given to its end, the next loop or `to_..` runs the query again
-    from the beginning, over the same data; where a stream was given as an iterator, which can be read
-    once, that is an error.
+    `next`, loops, `to_arrow`, `to_pandas` and `to_polars` share one position: each gives the rows that
+    were not given yet. After the end of the answer, the next loop or `to_..` runs the query again from
+    the beginning, over the same data. That is an error if a stream was given as an iterator, which can
+    be read only once.
 
-    While no stream has anything new, asking for the next rows waits; `stop`, from any thread, ends
-    it for good. As a context manager a result is stopped on the way out.
+    While no stream has anything new, asking for the next rows waits. `stop` ends the query, from any
+    thread. As a context manager a result is stopped on the way out.
 
-    After Ctrl-C, which comes between two steps of the query, the result goes on where it was: no row is
-    lost, none doubled. A second Ctrl-C does not wait for the end of the step, and the result is then of
-    no more use.
+    Ctrl-C takes effect between two steps of the query. The result can still be read then: no row is lost
+    or doubled. A second Ctrl-C does not wait for the end of the step; after it the result cannot be used.
 
     Args:
         run: begins the query; called again to give the answer again.
@@ -130,7 +129,7 @@ class Result:
     def schema(self) -> pa.Schema:
         """The Arrow schema of the answer; a changelog has `_change_type` and `_event_time`.
 
-        Of a query that sheds, its metadata tell the recall of what has been handed out.
+        For a query that sheds, its metadata have the recall of the rows given so far.
         """
         schema = self.execution.schema
         recall = self.recall
@@ -142,17 +141,17 @@ class Result:
 
     @property
     def recall(self) -> Recall | None:
-        """Of a query that sheds, the share of the answer found so far; None where nothing is shed."""
+        """The share of the answer found so far, for a query that sheds; else None."""
         return self.progress.recall
 
     @property
     def progress(self) -> Progress:
-        """How far the query has come, of the run under way or the last one."""
+        """How far the query has come: the current run, or the last one."""
         return self.execution.progress
 
     @property
     def response(self) -> Response | None:
-        """Of a changelog, how long after they became true its changes have been produced so far.
+        """For a changelog, how long after they became true its changes were produced so far.
 
         Examples:
             >>> result.response.average, result.response.maximum  # doctest: +SKIP
@@ -183,7 +182,7 @@ class Result:
         return f"{told} so far" if self._rows else "no row yet"
 
     def explain(self) -> str:
-        """EXPLAIN of the query as it runs now: by the numbers seen so far, once they count."""
+        """EXPLAIN of the query as it runs now, which may be by the numbers seen so far."""
         return self.execution.adapting.explain()
 
     @property
@@ -195,12 +194,12 @@ class Result:
         return {name: pa.Table.from_batches(rows) for name, rows in self.execution.late.items()}
 
     def to_arrow(self) -> pa.Table:
-        """The rest of the answer as an Arrow table; all of it where nothing has been asked for yet.
+        """The rest of the answer as an Arrow table; all of it if no row was asked for before.
 
-        Asked again, it gives the whole answer again.
+        After the end it gives the whole answer again.
 
         Raises:
-            DataError: asked again, and a stream was given as an iterator, which can be read once.
+            DataError: it is asked again, and a stream was given as an iterator, which can be read once.
 
         Examples:
             >>> import windrow
@@ -219,7 +218,7 @@ class Result:
         return pa.Table.from_batches(batches, self.schema)
 
     def to_pandas(self) -> pd.DataFrame:
-        """What `to_arrow` gives as a pandas DataFrame; `attrs` tell the recall if it sheds."""
+        """What `to_arrow` gives, as a pandas DataFrame; its `attrs` have the recall if the query sheds."""
         table = self.to_arrow()
         frame = table.to_pandas()
         if self.recall is not None:
@@ -227,7 +226,7 @@ class Result:
         return frame
 
     def to_polars(self) -> Any:
-        """What `to_arrow` gives as a polars DataFrame.
+        """What `to_arrow` gives, as a polars DataFrame.
 
         Raises:
             ResourceError: polars is not installed.
@@ -243,14 +242,13 @@ class Result:
     def checkpoint(self) -> Checkpoint:
         """Where the query stands: pickle it, and go on later with `sql(..., resume=checkpoint)`.
 
-        Rows of the answer that this result has handed out are not given again.
+        Rows that this result has already given are not given again.
         """
         return self.execution.checkpoint()
 
     def stop(self) -> None:
-        """Stops the query, from any thread: a loop over the result ends, though all streams block.
+        """Stops the query, from any thread: a loop over the result ends even if all streams block.
 
-        Iterators that the streams were made of are closed, each as soon as it returns from what it
-        is doing.
+        The iterators of its streams are closed, each as soon as it returns from what it is doing.
         """
         self.execution.stop()

@@ -10,17 +10,25 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO, TYPE_CHECKING, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from windrow.errors import ResourceError
 
+if TYPE_CHECKING:
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
 Frame: TypeAlias = DataFrame
 Running: TypeAlias = StreamingQuery
-Spark: TypeAlias = SparkSession
-"""PySpark's types under names for the rooms above: they hold such things, and name no pyspark."""
+ClassicSpark: TypeAlias = SparkSession
+Spark: TypeAlias = "SparkSession | ConnectSession"
+"""PySpark's types under names for the rooms above: they hold such things, and name no pyspark.
+
+A session of Connect has the methods of a classic one, and no type in common with it: users may give
+either, and inside it goes by the classic type.
+"""
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 QUIET = "fatal"

@@ -124,10 +124,10 @@ class Packing:
     ) -> pa.RecordBatch:
         node = self.scan
         times = ticks_of(rows.column(node.time))
-        is_told: NDArray[np.bool_] | None = None
+        is_punctuation: NDArray[np.bool_] | None = None
         data = rows
         if node.punctuation is not None:
-            data, is_told = split_punctuations(rows, node.punctuation)
+            data, is_punctuation = split_punctuations(rows, node.punctuation)
         packed = [
             pack_changes(
                 self.plan, own.port, self._changes(own, data, evaluator), is_streaming=is_streaming
@@ -136,7 +136,7 @@ class Packing:
         ]
         blobs = pa.concat_batches(packed)
         # A batch run has no watermark, and may have times that Spark's would not reach.
-        told = _told(node, times, is_told) if is_streaming else None
+        told = _told(node, times, is_punctuation) if is_streaming else None
         newest = int(times.max(initial=MIN_TICK))
         beside = _beside(len(blobs), told, data.num_rows, newest)
         return pa.RecordBatch.from_arrays([*blobs.columns, *beside], names=list(TOLD_ROWS.names))
@@ -170,20 +170,20 @@ def _passing(path: RowPath, data: pa.RecordBatch, evaluator: Evaluator) -> NDArr
 
 
 def _told(
-    node: ScanStream, times: NDArray[np.int64], is_told: NDArray[np.bool_] | None
+    node: ScanStream, times: NDArray[np.int64], is_punctuation: NDArray[np.bool_] | None
 ) -> int | None:
     """What Spark's watermark is told of rows, in microseconds; None for nothing."""
     told = []
     if node.lateness is not None:
-        rows = times if is_told is None else times[~is_told]
+        rows = times if is_punctuation is None else times[~is_punctuation]
         rows = rows[rows > MIN_TICK]
         if len(rows):
             told = [
                 told_micros(int(end), node.time_type, node.stream)
                 for end in (rows.min(), rows.max())
             ]
-    if is_told is not None:
-        complete = complete_by_punctuations(times[is_told])
+    if is_punctuation is not None:
+        complete = complete_by_punctuations(times[is_punctuation])
         if complete > MIN_TICK:
             # At once, and not when the lateness is over, by which Spark's watermark trails.
             lateness = whole_lateness(node.lateness or 0, node.time_type)

@@ -98,7 +98,7 @@ def told_micros(ticks: int, time_type: str, stream: str) -> int | None:
         raise DataError(
             "time-out-of-reach",
             f"an event time of {stream} is beyond what Spark's timestamps hold",
-            reason="while streaming, times are told to Spark 2000 years later, so that all are positive",
+            reason="while streaming, Spark gets times 2000 years later, so that all are positive",
             hint="filter such rows out where the stream is read",
         )
     return moved
@@ -148,7 +148,7 @@ def _out_of_reach(stream: str) -> DataError:
     return DataError(
         "time-out-of-reach",
         f"an event time of {stream} is beyond 2^52",
-        reason="while streaming, a BIGINT event time is told to Spark as milliseconds",
+        reason="while streaming, Spark takes a BIGINT event time as milliseconds",
         hint="divide the time column by a power of ten, or make it a TIMESTAMP",
     )
 

@@ -202,7 +202,7 @@ class Scope:
                 raise BindError(
                     "column-of-semi-join",
                     f"{'.'.join(parts)} is not part of the answer",
-                    reason=f"a semi or anti join gives rows of {others} alone;"
+                    reason=f"a semi or anti join gives only rows of {others};"
                     f" {source.alias} is in reach of ON",
                     hint=f"move the condition to ON, or write an inner join to read {source.alias}",
                 ).at(span_of(node))

@@ -434,7 +434,7 @@ def _check_columns(sources: list[FromItem]) -> None:
             if name != flat:
                 raise BindError(
                     "columns-alike",
-                    f"the columns {name} and {flat} differ in case alone",
+                    f"the columns {name} and {flat} differ only in case",
                     reason="names mean the same in upper and in lower case",
                     hint="rename one of them before registering the stream",
                 ).at(source.span)

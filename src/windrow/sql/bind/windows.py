@@ -260,7 +260,7 @@ def _pair_bound(clause: PairWindow, scope: Scope) -> Bound:
         raise BindError(
             "window-of-one-stream",
             f"the window {text_of(clause, scope.sql)} names one stream twice",
-            hint="a window lies between two streams; one stream alone takes [RANGE ..] in FROM",
+            hint="a window lies between two streams; a single stream takes [RANGE ..] in FROM",
         ).at(span_of(clause))
     text = text_of(clause, scope.sql)
     if clause.args.get("first") is not None:

@@ -196,9 +196,9 @@ class PairJoinLowering:
 
     def _condition(self, conjunct: exp.Expr, *, is_of_left: bool) -> UnsupportedError:
         left, right = self._aliases
-        hint = f"ON takes equalities of {left} and {right}, and conditions on {right} alone"
+        hint = f"ON takes equalities of {left} and {right}, and conditions that read only {right}"
         if self._kind == "ASOF":
-            hint += "; what else there is to say of a pair is said in WHERE, of times in MATCH_CONDITION"
+            hint += "; put other conditions on a pair in WHERE, on times in MATCH_CONDITION"
         if is_of_left:
             hint = f"write it in WHERE: a row of {left} is in the answer though nothing matches it"
         return unsupported(

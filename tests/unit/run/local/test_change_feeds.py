@@ -97,7 +97,7 @@ def test_a_delete_that_finds_no_row_says_which_and_what_a_database_has_to_log() 
         "  a delete takes back an equal row, apart from its time, that was inserted at its instant or"
         " before; it deletes s.id=1, s.name=NULL, s.at=a value that Python cannot hold\n"
         "  hint: check that the changelog is complete and starts with its inserts, that none of them"
-        " was kept aside, and that a database logs whole rows and not their keys alone"
+        " was kept aside, and that a database logs whole rows and not only their keys"
         " (PostgreSQL: REPLICA IDENTITY FULL)"
     )
 

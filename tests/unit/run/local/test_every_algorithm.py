@@ -143,7 +143,7 @@ def test_the_refusal_names_what_to_take_instead():
         "PlanError[no-key-to-hash]: the join of a, b has no equality to hash on\n"
         "  1 | SELECT a.n FROM a, b WINDOW = 3\n"
         "    |                 ^^^^\n"
-        "  the algorithm hw joins by hash alone\n"
+        "  the algorithm hw joins only by hash\n"
         "  hint: use algorithm nlw, or add an equality between the streams"
     )
 

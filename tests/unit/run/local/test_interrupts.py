@@ -104,7 +104,7 @@ def test_a_second_interrupt_does_not_wait_and_the_result_says_that_it_cannot_go_
         "ResourceError[query-broken-off]: the query was interrupted in the middle of a step, and cannot "
         "go on\n"
         "  some rows of the step are in its state and some are not\n"
-        "  hint: ask again with sql(..), or resume from a checkpoint; after one Ctrl-C alone, which "
+        "  hint: ask again with sql(..), or resume from a checkpoint; after a single Ctrl-C, which "
         "waits for the end of the step, a query can go on"
     )
 

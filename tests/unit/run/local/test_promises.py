@@ -222,7 +222,7 @@ def test_a_closing_punctuation_gives_the_rest_though_the_stream_stays_open():
         (
             {"read_ahead": 0},
             "BindError[bad-read-ahead]: the read-ahead of the stream a is 0\n"
-            "  after so many consecutive rows beyond an instant, none at or before it follows\n"
+            "  after this many consecutive rows beyond an instant, none at or before it follows\n"
             "  hint: 1 or more; with 1 the stream comes in the order of time",
         ),
         (

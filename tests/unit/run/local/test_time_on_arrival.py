@@ -209,7 +209,7 @@ def test_a_clock_gives_an_instant(reading):
 def test_spark_has_a_clock_of_its_own():
     said = refused(UnsupportedError, lambda: Session(object(), clock=lambda: NOON))
     assert said == (
-        "UnsupportedError[unsupported-clock]: a clock works in process alone\n"
+        "UnsupportedError[unsupported-clock]: a clock works only in process\n"
         "  hint: leave it out: on Spark rows arrive at current_timestamp()"
     )
 

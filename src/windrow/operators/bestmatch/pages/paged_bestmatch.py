@@ -152,7 +152,7 @@ class PagedBestmatchOp(MatwinBestmatchOp):
         return 0 if self._pages is None else self._pages.tuples
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Puts rows and told pairs back; pages are made anew when they are needed."""
+        """Puts rows and emitted pairs back; pages are made anew when they are needed."""
         self._leave_pages()
         self._are_large = self._has_given_up = False
         super().restore(snapshot)
