@@ -49,7 +49,6 @@ def test_the_files_of_a_kind_of_window_join_are_those_that_name_one():
     (what,) = [what for what in TABLE if what.startswith("a kind of window join")]
     said = {name for name in PATH.findall(TABLE[what][0]) if name.endswith(".py")}
     with_tables = {
-        "src/windrow/optimize/rules.py",
         "src/windrow/plan/nodes/table_join.py",
         "src/windrow/run/spark/relations.py",
         "src/windrow/sql/lower/changelog_sources.py",  # "a", or "an"
