@@ -18,7 +18,7 @@ from windrow.physical.nodes.outer_join import CandidatesJoin
 
 if TYPE_CHECKING:
     from windrow.operators.columns.chunks import Chunk
-    from windrow.operators.routing.partition import OwnSlices
+    from windrow.operators.routing.by_slices import OwnSlices
 
 
 class CandidatesJoinOp(OuterJoinOp):

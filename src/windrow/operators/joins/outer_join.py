@@ -48,7 +48,7 @@ from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
-    from windrow.operators.routing.partition import OwnSlices
+    from windrow.operators.routing.by_slices import OwnSlices
 
 STATE_KIND = "outer-join"
 

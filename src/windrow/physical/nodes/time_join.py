@@ -139,6 +139,7 @@ class SheddingJoin(TimeJoin):
 
     identity_later = ("shedding",)
     alternatives = (ASYMMETRIC,)
+    demand = "windrow.run.spark.shed_bucket_demand:ShedDemand.of"
     workload = "windrow.optimize.load_shedding.expected:left_workload"
     is_limited = True
 

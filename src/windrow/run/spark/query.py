@@ -23,8 +23,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from windrow.errors import PlanError, ResourceError, UnsupportedError
 from windrow.operators.columns.arrow_types import arrow_schema
+from windrow.operators.columns.signs import CHANGE_TYPES
 from windrow.operators.engine.row_drivers import ChangelogOutput
-from windrow.operators.feeds.net_changes import CHANGE_TYPES
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.partitioning.shared_stages import shared_stage
