@@ -134,7 +134,7 @@ class OuterJoinOp(BewJoinOp):
 
     def _set_aside(self, port: int, rows: ChangeBatch) -> None:
         """Keeps rows that can match nothing, but have a time and are to come alone."""
-        if port in self._matched and self._node.kind != "semi":
+        if port in self._matched and not self._node.gives_matched:
             self._matched[port].lone.append(timed_rows(rows))
 
     def _results(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
@@ -147,7 +147,7 @@ class OuterJoinOp(BewJoinOp):
                 if answered_for:
                     own.append(self._matches(windows, port, answered_for))
             pairs = self._answered_for(0, found)
-            if pairs and self._node.kind not in {"semi", "anti"}:
+            if pairs and self._node.gives_pairs:
                 yield self._gathered(windows, pairs)
         for port, own in matches.items():
             if own:
@@ -189,7 +189,7 @@ class OuterJoinOp(BewJoinOp):
         self, port: int, window: JoinWindow, found: Sequence[Intervals]
     ) -> Iterator[ChangeBatch]:
         """Logs the matches of a push; gives the rows of a semi join that come with them."""
-        matched, is_semi = self._matched[port], self._node.kind == "semi"
+        matched, is_semi = self._matched[port], self._node.gives_matched
         matches = Intervals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
         own, numbers = np.unique(matches.rows, return_inverse=True)
         names = [*(self._node.keep[port] if is_semi else ()), NUMBER]
@@ -216,7 +216,7 @@ class OuterJoinOp(BewJoinOp):
         rows, log = self._buffers[port].pop_below(bound), matched.log.pop_below(bound)
         lone = matched.lone.pop_below(bound)
         self.counters.drops += sum(len(part) for part in (rows, lone) if part is not None)
-        if rows is not None and self._node.kind != "semi":
+        if rows is not None and not self._node.gives_matched:
             yield matched.alone(self._own_rows(rows), log)
         elif rows is not None and self._by_instant:
             yield matched.in_company(self._own_rows(rows), log)

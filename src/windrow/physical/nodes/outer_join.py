@@ -39,6 +39,16 @@ class OuterJoin(MultiJoin):
         return (0,) if self.kind == "semi" else PRESERVED[self.kind]
 
     @property
+    def gives_pairs(self) -> bool:
+        """Whether combinations come, beside rows alone."""
+        return self.kind not in {"semi", "anti"}
+
+    @property
+    def gives_matched(self) -> bool:
+        """Whether the rows that come alone are those that have a match."""
+        return self.kind == "semi"
+
+    @property
     def is_by_instant(self) -> bool:
         """Whether a row may be matched at one instant, and not at another."""
         return any(child.has_ends for child in self.inputs)
