@@ -4,10 +4,15 @@ Prints, one line each:
 
 - modules and lines of `src/windrow`, files over 500 lines, modules that only one other imports; the
   papers' package apart;
-- tests of what kind of node something is (`isinstance`, `case`) outside of the nodes' own files:
-  each is a place that a new kind of node may have to change;
+- tests of what kind of node something is outside of the nodes' own files: each is a place that a new
+  kind of node may have to change. They are `isinstance` and `case` with a class of nodes, and
+  conditions on an attribute that stands for a kind (`KIND_ATTRIBUTES`): compared, or asked for itself.
+  Whose attribute it is shows by name alone: something called a node, a join or a plan, or an attribute
+  called so (`NODE_NAMES`). What is read and handed on, as a key of a table say, does not count;
 - files whose code runs for a join of three streams in process, and the layers before its operator;
-- accesses of private names in the tests.
+- accesses of private names in the tests, read, written or patched: attributes and imports with a
+  leading underscore, not those of `self` or `cls`, and names like that as texts of `getattr`, `setattr`,
+  `delattr` and `patch`.
 """
 
 from __future__ import annotations
@@ -25,7 +30,12 @@ PACKAGE = ROOT / "src" / "windrow"
 NODE_ROOMS = (PACKAGE / "plan" / "nodes", PACKAGE / "physical" / "nodes")
 PAPERS = ROOT / "papers" / "src"
 LONG = 500
-PRIVATE = re.compile(r"(?<!\bself)(?<!\bcls)\._[a-z]\w*|import _[a-z]")
+PRIVATE = re.compile(r"_[a-zA-Z]\w*")
+BY_TEXT = {"getattr", "setattr", "delattr", "hasattr", "patch"}
+"""Functions that are told an attribute by a text."""
+
+KIND_ATTRIBUTES = {"kind", "algorithm", "counts", "is_snapshot", "at_once"}
+NODE_NAMES = re.compile(r"_?(?:node|join|plan|root|own|stated|child|below|top|first)s?")
 
 
 def modules() -> dict[str, Path]:
@@ -59,7 +69,71 @@ def kind_tests(tree: ast.AST, names: set[str]) -> int:
             count += bool(asked & names)
         elif isinstance(node, ast.MatchClass):
             count += getattr(node.cls, "id", "") in names
+        else:
+            count += sum(map(_is_of_kind, _conditions(node)))
     return count
+
+
+def kind_tests_outside() -> int:
+    """How often modules that are not of nodes ask."""
+    names = kinds()
+    outside = (file for file in modules().values() if not is_of_nodes(file))
+    return sum(kind_tests(ast.parse(file.read_text()), names) for file in outside)
+
+
+def _conditions(node: ast.AST) -> list[ast.expr]:
+    """What decides in a piece of code: both sides of a comparison, and what is asked for itself."""
+    if isinstance(node, ast.Compare):
+        # One comparison is one test, whichever side the attribute is on.
+        sides = [node.left, *node.comparators]
+        return next(([side] for side in sides if _is_of_kind(side)), [])
+    if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
+        return [node.test]
+    if isinstance(node, ast.BoolOp):
+        return node.values
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return [node.operand]
+    return []
+
+
+def _is_of_kind(asked: ast.expr) -> bool:
+    """Whether an expression is an attribute that stands for the kind of a node."""
+    if not (isinstance(asked, ast.Attribute) and asked.attr in KIND_ATTRIBUTES):
+        return False
+    called = {part.id for part in ast.walk(asked) if isinstance(part, ast.Name)}
+    called |= {part.attr for part in ast.walk(asked.value) if isinstance(part, ast.Attribute)}
+    return any(NODE_NAMES.fullmatch(name) for name in called)
+
+
+def private_accesses(tree: ast.AST) -> int:
+    """How often a module reaches for a private name of another."""
+    count = 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and PRIVATE.fullmatch(node.attr):
+            count += getattr(node.value, "id", "") not in {"self", "cls"}
+        elif isinstance(node, ast.ImportFrom):
+            count += sum(bool(PRIVATE.fullmatch(alias.name)) for alias in node.names)
+        elif isinstance(node, ast.Call):
+            count += _is_by_text(node)
+    return count
+
+
+def private_accesses_in_tests() -> int:
+    """The same of all tests."""
+    files = (ROOT / "tests").rglob("*.py")
+    return sum(private_accesses(ast.parse(file.read_text())) for file in files)
+
+
+def _is_by_text(call: ast.Call) -> bool:
+    """Whether a call names a private attribute of another by a text."""
+    func, first = call.func, call.args[0] if call.args else None
+    name = getattr(func, "id", getattr(func, "attr", ""))
+    is_patched = isinstance(func, ast.Attribute) and getattr(func.value, "id", "") == "patch"
+    is_own = getattr(first, "id", "") in {"self", "cls"}
+    if is_own or not (is_patched or name.strip("_") in BY_TEXT):
+        return False
+    texts = [part.value for part in call.args if isinstance(part, ast.Constant)]
+    return any(isinstance(t, str) and PRIVATE.fullmatch(t.rpartition(".")[2]) for t in texts)
 
 
 def importers(found: dict[str, Path]) -> dict[str, set[str]]:
@@ -121,21 +195,18 @@ def _lines(file: Path) -> int:
 
 def main() -> None:
     """Measures and prints."""
-    found, names = modules(), kinds()
+    found = modules()
     lines = {file: _lines(file) for file in found.values()}
-    outside = [file for file in found.values() if not is_of_nodes(file)]
-    tests = sum(kind_tests(ast.parse(file.read_text()), names) for file in outside)
     one = sum(len(by) == 1 for by in importers(found).values())
     crossed, layers = three_way_join()
-    private = sum(len(PRIVATE.findall(file.read_text())) for file in (ROOT / "tests").rglob("*.py"))
     figures = {
         "modules": f"{len(found)}, {one} of them with one importer",
         "lines": f"{sum(lines.values()):,}; {sum(own > LONG for own in lines.values())} files over {LONG}",
         "lines of the papers' package": f"{sum(_lines(file) for file in PAPERS.rglob('*.py')):,}",
-        "tests of node kinds outside of nodes": tests,
+        "tests of node kinds outside of nodes": kind_tests_outside(),
         "files crossed by a 3-way join in process": crossed,
         "layers before its operator": f"{len(layers)}: {', '.join(layers)}",
-        "private accesses in tests": private,
+        "private accesses in tests": private_accesses_in_tests(),
     }
     for name, figure in figures.items():
         sys.stdout.write(f"{name:<42} {figure}\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from windrow.physical.nodes.scans import ScanStream
@@ -99,6 +100,11 @@ def join(inputs: Mapping[str, Node], equalities: str, *bounds: Bound) -> WindowJ
         parsed.append(Equality(left, right, types[left], sign == "<=>"))
     graph = WindowGraph(tuple(inputs), bounds)
     return WindowJoin(tuple(inputs.values()), tuple(inputs), tuple(parsed), graph)
+
+
+def like(join: WindowJoin, other: type[WindowJoin], **more: object) -> WindowJoin:
+    """A join of another kind over the same inputs."""
+    return other(**{entry.name: getattr(join, entry.name) for entry in fields(WindowJoin)} | more)
 
 
 def query(root: Project, *, is_changelog: bool = False, hints=()) -> Query:

@@ -88,7 +88,6 @@ def test_the_files_of_a_kind_of_window_join_are_those_that_name_one():
     """By ANTI: joins with tables, as-of joins and Spark's own know it as well, each by itself."""
     said = set(PATH.findall(CHECKLISTS["A kind of window join"]))
     with_tables = {
-        "src/windrow/optimize/rules.py",
         "src/windrow/plan/nodes/table_join.py",
         "src/windrow/run/spark/relations.py",
         "src/windrow/sql/lower/changelog_sources.py",  # "a", or "an"

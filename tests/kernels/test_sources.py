@@ -13,7 +13,7 @@ import pytest
 
 import windrow_papers.kernels
 from windrow.kernels import jit as _jit
-from windrow.kernels.jit import KERNELS, digest_of, sources_of
+from windrow.kernels.sources import KERNELS, digest_of, sources_of
 
 PAPERS = Path(windrow_papers.kernels.__file__).parent
 MODULES = sorted(
@@ -57,7 +57,7 @@ def kernels(tmp_path) -> Path:
     folder.mkdir(parents=True)
     (tmp_path / "windrow" / "__init__.py").touch()
     (folder / "__init__.py").touch()
-    for name in ("jit.py", "signals.py"):
+    for name in ("jit.py", "signals.py", "sources.py"):
         shutil.copy(KERNELS / name, folder)
     for name, text in texts.items():
         (folder / name).write_text(text)

@@ -102,7 +102,8 @@ def test_a_folder_for_late_rows_must_be_named(spark: Any, streams: Streams) -> N
         streams.on_spark(spark).sql(JOIN, on_late="keep")
     assert str(refused.value) == (
         "PlanError[no-dead-letters]: late rows are to be kept, but there is no folder for them\n"
-        "  hint: name one with the option dead_letters, a path or a URI that all workers reach"
+        "  hint: name one with the option dead_letters: a path, or on Spark a path or a URI that all"
+        " workers reach"
     )
 
 

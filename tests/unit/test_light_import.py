@@ -12,13 +12,39 @@ from windrow.registry import load
 HEAVY = ("numba", "pyspark", "pandas", "duckdb", "polars")
 
 
-def loaded_after(statement: str) -> set[str]:
-    """The heavy modules that a fresh interpreter has loaded after the statement."""
-    probe = f"{statement}; import sys; print(*(set(sys.modules) & set({HEAVY!r})))"
+READS_TABLES = {
+    "columns", "columns.arrow_types", "columns.changes",  # rows of tables are counted and sampled
+    # DuckDB says the types of expressions, and how many rows of a sample pass them.
+    "expressions", "expressions.duckdb_engine", "expressions.evaluate", "expressions.functions",
+}  # fmt: skip
+"""The modules of `operators` that planning over tables takes."""
+
+JOINS_BY_TIME = {
+    "alive_index", "bew_hash", "bew_period", "bew_scan",  # the join itself
+    "fetch", "keys",  # keys are hashed, and meet by their hashes
+    "jit", "signals", "sources",  # what all kernels are compiled by
+}  # fmt: skip
+"""The kernels of a join by time."""
+
+
+def modules_after(statement: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after the statement."""
+    probe = f"{statement}\nimport sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", probe], capture_output=True, text=True, check=True, timeout=60
     )
     return set(done.stdout.split())
+
+
+def loaded_after(statement: str) -> set[str]:
+    """The heavy modules of these."""
+    return modules_after(statement) & set(HEAVY)
+
+
+def inside(room: str, modules: set[str]) -> set[str]:
+    """The modules of a room of ours, by their names in it."""
+    start = f"windrow.{room}."
+    return {name.removeprefix(start) for name in modules if name.startswith(start)}
 
 
 @pytest.mark.parametrize(
@@ -38,6 +64,38 @@ def test_a_process_that_only_declares_state_loads_no_kernel():
     # Spark starts one for every stage of a query that starts.
     statement = "from windrow.run.spark.processor import StageProcessor"
     assert loaded_after(statement) == {"pyspark"}
+
+
+def test_planning_loads_no_operator():
+    loaded = modules_after(
+        "import pyarrow as pa, windrow\n"
+        "session = windrow.Session()\n"
+        "for name in 'ab':\n"
+        "    rows = pa.table({'k': [1, 2] * 9, 'x': range(18), 't': range(18)})\n"
+        "    session.stream(name, rows, time='t')\n"
+        "session.explain('SELECT a.k FROM a, b WHERE a.k = b.k AND a.x < b.x WINDOW = 5')"
+    )
+    assert "numba" not in loaded
+    assert inside("operators", loaded) == READS_TABLES
+    # Text alone: measured costs are those of kernels as they were, or of no use.
+    assert inside("kernels", loaded) == {"sources"}
+
+
+def test_a_worker_loads_the_operators_and_the_kernels_of_its_stage_alone():
+    loaded = modules_after(
+        "import windrow.run.spark.batch_worker, windrow.run.spark.bucket_worker\n"
+        "from windrow.physical.algorithms import ALGORITHMS, DEFAULT\n"
+        "from windrow.physical.partitioning.buckets import HashShares, Slices\n"
+        "from windrow.registry import load\n"
+        "for place in (ALGORITHMS[DEFAULT].operator, HashShares.router, Slices.router):\n"
+        "    load(place)"
+    )
+    assert inside("kernels", loaded) == JOINS_BY_TIME
+    rooms = {name.split(".")[0] for name in inside("operators", loaded)}
+    assert rooms == {"columns", "engine", "expressions", "joins", "routing"}
+    others = {"table_join", "asof", "count_join", "outer_join", "snapshot_join"}
+    assert not others & inside("operators.joins", loaded)
+    assert "by_cells" not in inside("operators.routing", loaded)
 
 
 def test_every_public_name_can_be_had():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from windrow.errors import WindrowError
-from windrow.kernels.jit import KERNELS, digest_of
+from windrow.kernels.sources import KERNELS, digest_of
 from windrow.optimize.choose.plans import REFERENCE_MACHINE, Machine
 from windrow.optimize.cost.structures import Sizes, Structure, Weight, Weights
 

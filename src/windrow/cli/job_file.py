@@ -55,6 +55,7 @@ from windrow.cli.job import AVAILABLE_NOW, Function, Job, JobSink, JobStream, Jo
 from windrow.errors import BindError, nearest
 from windrow.io.ddl import parse_ddl
 from windrow.io.protocol import CONNECTORS, Connector
+from windrow.physical.option import lacking
 from windrow.physical.options import ROWS
 from windrow.plan.units import to_ticks
 from windrow.registry import load
@@ -299,8 +300,10 @@ def _options(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
     for name, row in ROWS.items():
         if row.is_folder and isinstance(options.get(name), str):
             options[name] = _resolve(folder, options[name])
-    if options.get("on_late") == "keep" and not isinstance(options.get("dead_letters"), str):
-        raise JobError.missing_key("[options]", "dead_letters", 'dead_letters = "late"')
+    needs = lacking(ROWS, options)
+    if needs is not None:
+        example = f'{needs.option} = "{needs.example}"'
+        raise JobError.missing_key("[options]", needs.option, example)
     return options
 
 

@@ -62,7 +62,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 from windrow.optimize.cost.statistics import PlanStatistics
-from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.estimates import show_count, show_rate
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
@@ -227,7 +226,7 @@ def push_table_join_below_join(plan: Node) -> Node:
 
 
 def _push_table_join(node: Node) -> Node:
-    if not (isinstance(node, TableJoin) and node.kind in {"semi", "anti"}):
+    if not (isinstance(node, TableJoin) and node.only_removes):
         return node
     return _moved(node, node.input) or node
 
@@ -254,9 +253,6 @@ def _moved(join: TableJoin, node: Node) -> Node | None:
 LEAST_GAIN = 4.0
 """A DISTINCT is pushed down where at most one in so many of the rows goes on."""
 
-SETS = frozenset({"distinct", "union", "except", "intersect"})
-"""The set operations that do not count copies."""
-
 
 def push_distinct(node: PhysicalNode, options: Options, numbers: PlanStatistics) -> PhysicalNode:
     """The node with a DISTINCT below those joins under set operations where it pays."""
@@ -264,7 +260,7 @@ def push_distinct(node: PhysicalNode, options: Options, numbers: PlanStatistics)
     def below(child: PhysicalNode) -> PhysicalNode:
         return push_distinct(child, options, numbers)
 
-    if isinstance(node, SetOp) and node.kind in SETS:
+    if isinstance(node, SetOp) and node.is_of_sets:
         said: list[str] = []
         inputs = tuple(_as_set(child, options, numbers, said) for child in node.inputs)
         return replace(node, inputs=tuple(map(below, inputs)), place=(*node.place, *said))
@@ -292,10 +288,9 @@ def _as_set(
 
 def _of_what_is_alive(node: MultiJoin, inputs: tuple[PhysicalNode, ...]) -> SnapshotJoin:
     """The join of inputs that take rows back, which has one way to look tuples up."""
-    is_own_way = node.algorithm == DEFAULT
-    method = node.method if is_own_way else (HASH if node.classes else NESTED_LOOP)
     graph = WindowGraph(node.graph.streams, ())
-    return SnapshotJoin(**node.common() | {"inputs": inputs, "graph": graph, "method": method})
+    own = {"inputs": inputs, "graph": graph, "method": node.method_by_ends}
+    return SnapshotJoin(**node.common() | own)
 
 
 def _pushed_to(

@@ -43,6 +43,24 @@ class RefusedBySpark:
 
 
 @dataclass(frozen=True)
+class Needs:
+    """What a value of an option needs, where rows are written for good: another option, a text.
+
+    Attributes:
+        value: the value that needs it.
+        option: the name of the other.
+        sentence, hint: of the error, where it is not there.
+        example: what it may be, for job files.
+    """
+
+    value: str
+    option: str
+    sentence: str
+    hint: str
+    example: str
+
+
+@dataclass(frozen=True)
 class Option:
     """A row.
 
@@ -54,6 +72,7 @@ class Option:
         is_hint: whether a hint may give it.
         is_folder: whether it names a folder, which in a job file is relative to that file.
         in_process: what of it Spark refuses.
+        needs: what one of its values needs.
     """
 
     says: str
@@ -63,6 +82,20 @@ class Option:
     is_hint: bool = True
     is_folder: bool = False
     in_process: RefusedBySpark | None = None
+    needs: Needs | None = None
+
+
+def lacking(rows: Mapping[str, Option], given: Mapping[str, Any]) -> Needs | None:
+    """What some value that is given needs, and is not given; None where nothing is missing."""
+    for name, row in rows.items():
+        needs = row.needs
+        if (
+            needs
+            and given.get(name) == needs.value
+            and not isinstance(given.get(needs.option), str)
+        ):
+            return needs
+    return None
 
 
 def as_number(text: str) -> int | str:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypedDict, get_args
 
+from windrow.errors import PlanError
 from windrow.physical.algorithms import ASYMMETRIC, MATCH_ALGORITHMS
 from windrow.physical.load_shedding.limits import STRATEGIES, ShedStrategy, least_said, rate_said
 from windrow.physical.option import (
+    Needs,
     Option,
     RefusedBySpark,
     as_flag,
@@ -20,6 +22,7 @@ from windrow.physical.option import (
     as_signed_number,
     asked_order,
     check_algorithm,
+    lacking,
     of_type,
     one_of,
     readable,
@@ -116,13 +119,22 @@ class Options:
                 "is not a way to treat late rows",
                 "count (count and drop them), keep (write them aside) or fail (stop the query)",
             ),
+            needs=Needs(
+                "keep",
+                "dead_letters",
+                "late rows are to be kept, but there is no folder for them",
+                "name one with the option dead_letters: a path, or on Spark a path or a URI that all"
+                " workers reach",
+                example="late",
+            ),
         ),
     ] = "count"
     dead_letters: Annotated[
         str | None,
         Option(
             "on Spark and of a run with a sink, the folder for late rows that are kept, and for"
-            " records that could not be read",
+            " records that could not be read; what `sql` gives in process has its late rows in"
+            " `late`, and writes none",
             check=of_type(
                 str,
                 "names no folder",
@@ -222,7 +234,7 @@ class Options:
     buckets: Annotated[
         int | None,
         Option(
-            "how many parts a stage is cut into on Spark",
+            "how many parts a stage is cut into on Spark; in process it shows in `explain` alone",
             unset="one per shuffle partition",
             check=whole(
                 1,
@@ -352,6 +364,18 @@ class Options:
 
 ROWS = rows_of(Options)
 """The table by name."""
+
+
+def check_needs(options: Options) -> None:
+    """Refuses a value without the option that it needs, where rows are written for good.
+
+    Raises:
+        PlanError: `on_late` is "keep", and no folder is named.
+    """
+    needs = lacking(ROWS, vars(options))
+    if needs is not None:
+        raise PlanError("no-dead-letters", needs.sentence, hint=needs.hint)
+
 
 HINTS = tuple(name for name, row in ROWS.items() if row.is_hint)
 """The options that a hint may give."""

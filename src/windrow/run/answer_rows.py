@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from windrow.operators.columns.arrow_types import arrow_schema, arrow_type, conform_rows, instants
 from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.signs import CHANGE_TYPES
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.expressions.evaluate import Evaluator
-from windrow.operators.feeds.net_changes import CHANGE_TYPES
 from windrow.physical.query import PhysicalQuery, RowPath
 from windrow.schema import CHANGE_TYPE, EVENT_TIME
 

@@ -16,8 +16,8 @@ from sessions import session
 import windrow
 from windrow.errors import PlanError
 from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.signs import CHANGE_TYPES
 from windrow.operators.engine.row_drivers import ChangelogOutput
-from windrow.operators.feeds.net_changes import CHANGE_TYPES
 
 Change = tuple[int, int, str | None, int]
 """Instant, sign, key, value."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from plans import expr, join, query, renamed, scan, stream
+from plans import expr, join, like, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.planner import apply_rules, optimize
@@ -20,7 +20,7 @@ from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.options import Options
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.project import Project
-from windrow.plan.nodes.window_join import WindowJoin
+from windrow.plan.nodes.window_join import CountWindowJoin
 from windrow.plan.windows import CountWindows, OwnWindow
 
 SALES = stream("sales", {"item": "int", "store": "int", "price": "double"})
@@ -29,9 +29,11 @@ CHEAP, NEAR = expr("a.price < 4"), expr("b.store = 1")
 ROWS, RANGE = OwnWindow(5), OwnWindow(ticks=9)
 
 
-def counted(a: OwnWindow = ROWS, b: OwnWindow = RANGE, within: int | None = None) -> WindowJoin:
+def counted(
+    a: OwnWindow = ROWS, b: OwnWindow = RANGE, within: int | None = None
+) -> CountWindowJoin:
     found = join({"a": A, "b": B}, "a.item = b.item")
-    return replace(found, counts=CountWindows((a, b), within))
+    return like(found, CountWindowJoin, counts=CountWindows((a, b), within))
 
 
 def test_a_filter_stays_above_a_count_window_and_goes_below_a_window_of_time():
@@ -58,7 +60,7 @@ def test_a_condition_of_the_join_goes_below_a_window_of_time_alone():
 
 def test_equal_columns_of_one_stream_are_compared_in_the_join():
     found = join({"a": A, "b": B}, "a.item = b.item,a.store = b.item,b.store = b.item")
-    split = filter_keys_of_one_input(replace(found, counts=counted().counts))
+    split = filter_keys_of_one_input(like(found, CountWindowJoin, counts=counted().counts))
     assert split.inputs[0] is A
     assert isinstance(split.inputs[1], Filter)
     assert [predicate.text for predicate in split.predicates] == ["a.item = a.store"]
@@ -68,7 +70,7 @@ def test_all_columns_reach_a_count_window_for_they_order_its_tuples():
     plan = apply_rules(renamed(Filter(counted(), (CHEAP,)), {"item": "a.item"}))
     assert isinstance(plan, Project)
     found = plan.input
-    assert isinstance(found, WindowJoin)
+    assert isinstance(found, CountWindowJoin)
     assert found.inputs[0].schema.names == A.schema.names
     assert found.inputs[1].schema.names == ("b.item",)
 

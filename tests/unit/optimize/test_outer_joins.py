@@ -6,23 +6,25 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from plans import Bound, expr, join, query, renamed, scan, stream
+from plans import Bound, expr, join, like, query, renamed, scan, stream
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.optimize.choose.physical_node import choose
 from windrow.optimize.planner import optimize
-from windrow.physical.nodes.time_join import TimeJoin
+from windrow.physical.nodes.outer_join import CandidatesJoin, OuterJoin
 from windrow.physical.options import Options
 from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
+from windrow.plan.nodes.window_join import CandidateJoin, OuterWindowJoin
+from windrow.registry import load
 
 SALES = stream("sales", {"k": "int", "x": "int", "y": "int"})
 A, B = scan(SALES, "a"), scan(SALES, "b")
 KINDS = ("left", "right", "full", "semi", "anti")
 
 
-def planned(kind: str, bound: Bound, options: Options | None = None, **parts: Any) -> TimeJoin:
-    node = replace(join({"a": A, "b": B}, "a.k = b.k", bound), kind=kind, **parts)
+def planned(kind: str, bound: Bound, options: Options | None = None, **parts: Any) -> OuterJoin:
+    node = like(join({"a": A, "b": B}, "a.k = b.k", bound), OuterWindowJoin, kind=kind, **parts)
     root = optimize(query(renamed(node, {"x": f"{'b' if kind == 'right' else 'a'}.x"})), options or Options()).root  # fmt: skip
     return root.input
 
@@ -56,7 +58,7 @@ def test_a_condition_reads_columns_that_the_answer_does_not_show():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_algorithm_for_inner_joins_alone_is_refused(kind):
-    node = replace(join({"a": A, "b": B}, "a.k = b.k", Bound(0, 1, 5, 5)), kind=kind)
+    node = like(join({"a": A, "b": B}, "a.k = b.k", Bound(0, 1, 5, 5)), OuterWindowJoin, kind=kind)
     with pytest.raises(UnsupportedError, match="unsupported-algorithm-of-outer-join"):
         choose(node, Options(algorithm="few"))
 
@@ -76,7 +78,18 @@ def test_a_condition_on_which_engines_differ_is_refused_unless_it_can_go_below()
 
 
 def test_an_aggregate_needs_windows_on_every_side_that_stands_alone():
-    node = replace(join({"a": A, "b": Range(B, 5)}, "a.k = b.k", Bound(0, 1, 5, 5)), kind="left")
+    inner = join({"a": A, "b": Range(B, 5)}, "a.k = b.k", Bound(0, 1, 5, 5))
+    node = like(inner, OuterWindowJoin, kind="left")
     counted = WindowAggregate(node, (), (Aggregate("count", None, "g.n", "bigint"),))
     with pytest.raises(PlanError, match="unbounded-state"):
         optimize(query(renamed(counted, {"n": "g.n"}), is_changelog=True), Options())
+
+
+def test_candidates_are_a_join_of_their_own_and_checkpoints_know_them():
+    near = like(join({"a": A, "b": B}, "a.k = b.k", Bound(0, 1, 5, 5)), CandidateJoin, kind="left")
+    found = choose(near, Options())
+    assert isinstance(found, CandidatesJoin)
+    outer = OuterJoin(**found.common(), kind="left")
+    assert (found.delay, outer.delay) == (0, 5)
+    assert found.identity() == (*outer.identity(), ("at_once", True))
+    assert isinstance(load(found.operator)(found), load(outer.operator))

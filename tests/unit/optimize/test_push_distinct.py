@@ -134,7 +134,7 @@ def test_a_join_by_trees_becomes_one_of_what_is_alive():
     (project,) = top.inputs
     (join,) = project.inputs
     assert isinstance(join, SnapshotJoin)
-    assert (join.algorithm, join.method, join.structures) == ("bew", "nested-loop", ())
+    assert (join.algorithm, join.method) == ("bew", "nested-loop")
 
 
 def test_distinct_says_which_column_may_hold_a_negative_zero():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from plans import HOUR, Bound, expr, join, renamed, scan, stream
+from plans import HOUR, Bound, expr, join, like, renamed, scan, stream
 
 from windrow.optimize.planner import apply_rules
 from windrow.optimize.rules import (
@@ -26,7 +26,7 @@ from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.set_operation import SetOperation
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
-from windrow.plan.nodes.window_join import WindowJoin
+from windrow.plan.nodes.window_join import OuterWindowJoin, WindowJoin
 
 SALES = stream("sales", {"item": "int", "store": "int", "price": "double"})
 A, B = scan(SALES, "a"), scan(SALES, "b")
@@ -78,7 +78,7 @@ def test_what_the_engines_do_not_agree_on_and_what_reads_nothing_stay_above_the_
 
 
 def test_a_condition_above_an_outer_join_is_none_of_its_own():
-    plan = Filter(replace(sales_join(), kind="left"), (BOTH,))
+    plan = Filter(like(sales_join(), OuterWindowJoin, kind="left"), (BOTH,))
     assert absorb_filters(plan) == plan
 
 
@@ -267,7 +267,7 @@ def test_filters_sink_from_a_derived_table_to_the_scans_in_one_go():
 
 def test_a_filter_above_an_outer_join_moves_into_a_preserved_side_that_stands_alone():
     for kind, moves in {"left": 0, "right": 1, "full": None}.items():
-        plan = Filter(replace(sales_join(), kind=kind), (CHEAP, NEAR))
+        plan = Filter(like(sales_join(), OuterWindowJoin, kind=kind), (CHEAP, NEAR))
         pushed = push_filters(plan)
         if moves is None:
             assert pushed is plan
@@ -275,7 +275,7 @@ def test_a_filter_above_an_outer_join_moves_into_a_preserved_side_that_stands_al
         moved, stays = ((CHEAP, NEAR), (NEAR, CHEAP))[moves]
         sides = [A, B]
         sides[moves] = Filter(sides[moves], (moved,))
-        assert pushed == Filter(replace(sales_join(*sides), kind=kind), (stays,))
+        assert pushed == Filter(like(sales_join(*sides), OuterWindowJoin, kind=kind), (stays,))
 
 
 def test_a_condition_on_one_input_moves_into_it_unless_that_is_preserved():
@@ -288,7 +288,8 @@ def test_a_condition_on_one_input_moves_into_it_unless_that_is_preserved():
         "anti": (False, True),
     }
     for kind, (moves_left, moves_right) in moved.items():
-        plan = replace(sales_join(), kind=kind, predicates=(CHEAP, BOTH, NEAR))
+        outer = like(sales_join(), OuterWindowJoin, kind=kind)
+        plan = replace(sales_join() if kind == "inner" else outer, predicates=(CHEAP, BOTH, NEAR))
         pushed = push_own_conditions(plan)
         assert isinstance(pushed.inputs[0], Filter) == moves_left, kind
         assert isinstance(pushed.inputs[1], Filter) == moves_right, kind
@@ -305,7 +306,7 @@ def test_a_condition_that_reads_no_column_stays_in_the_join():
 
 
 def test_columns_of_a_preserved_input_are_compared_in_the_join():
-    plan = replace(sales_join(keys="a.item = b.item,a.store = b.item"), kind="left")
+    plan = like(sales_join(keys="a.item = b.item,a.store = b.item"), OuterWindowJoin, kind="left")
     split = filter_keys_of_one_input(plan)
     assert split.inputs == (A, B)
     assert [p.text for p in split.predicates] == ["a.item = a.store"]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import duckdb
 import pytest
 from case_share import share_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import expr, join, renamed, scan, stream
+from plans import expr, join, like, renamed, scan, stream
 from twins.plan import rows_of
 
 from windrow.optimize.planner import RULES, apply_rules
@@ -18,6 +17,7 @@ from windrow.plan.exprs import Named
 from windrow.plan.nodes.filter import Filter
 from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
+from windrow.plan.nodes.window_join import OuterWindowJoin
 from windrow.plan.windows import Bound
 
 pytestmark = pytest.mark.law
@@ -120,8 +120,9 @@ def outer_plans(draw):
         )
     )
     both = [name for side in sides.values() for name in side.schema.names]
-    node = replace(
+    node = like(
         join(sides, ",".join(keys), Bound(0, 1, draw(st.integers(0, 6)), draw(st.integers(0, 6)))),
+        OuterWindowJoin,
         kind=draw(st.sampled_from(["left", "right", "full", "semi", "anti"])),
         predicates=tuple(draw(predicates(both))) if draw(st.booleans()) else (),
     )

@@ -14,7 +14,7 @@ from windrow.operators.load_shedding.structured_join import StructuredShedJoinOp
 from windrow.optimize.load_shedding.expected import Width, expected_width
 from windrow.optimize.options import by_keyword
 from windrow.optimize.planner import optimize
-from windrow.physical.explain.algorithm_facts import algorithm_facts
+from windrow.physical.explain.algorithm_facts import structure_facts
 from windrow.physical.load_shedding.facts import shed_facts
 from windrow.physical.load_shedding.limits import Least
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
@@ -202,7 +202,7 @@ def test_streams_about_as_fast_are_ready_for_either_division(limit):
 
 def test_explain_names_the_structures_that_run():
     join = join_of(planned(FAST, memory="2000 tuples", on_memory="shed"))
-    facts = dict(algorithm_facts(join, by_keyword({}), "fast.k = slow.k"))
+    facts = dict(structure_facts(join, by_keyword({}), "fast.k = slow.k"))
     assert facts["algorithm"] == ["Asymmetric, hash/ttree"]
     assert facts["why"] == [
         "hash/ttree: each costs least for the tuples that are kept and the arrivals that probe"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from plans import join, scan, stream
+from plans import join, like, scan, stream
 from sessions import session
 
 import windrow
 from windrow.errors import PlanError, UnsupportedError
 from windrow.plan.nodes.own_windows import Range
+from windrow.plan.nodes.window_join import SnapshotWindowJoin
 
 COUNTS = "(SELECT k, COUNT(*) AS n FROM a [RANGE 5] GROUP BY k) x"
 JOINED = f"SELECT x.k, x.n FROM {COUNTS} JOIN b [RANGE 1] ON x.k = b.k"
@@ -51,9 +50,9 @@ def test_what_takes_rows_back_is_not_shed(sql: str, what: str) -> None:
 def test_every_input_of_a_plan_must_end() -> None:
     first, second = (scan(stream(name, {"k": "int"})) for name in ("a", "b"))
     plan = join({"a": Range(first, 5), "b": Range(second, 5)}, "a.k = b.k")
-    replace(plan, is_snapshot=True).verify()
+    like(plan, SnapshotWindowJoin).verify()
     with pytest.raises(PlanError) as refused:
-        replace(plan, inputs=(Range(first, 5), second), is_snapshot=True).verify()
+        like(plan, SnapshotWindowJoin, inputs=(Range(first, 5), second)).verify()
     assert str(refused.value) == (
         "PlanError[unbounded-state]: the join of a and b keeps tuples of b forever\n"
         "  no window says when a tuple of b leaves\n"

@@ -65,7 +65,7 @@ from windrow.schema import MAX_TICK, MIN_TICK
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from windrow.operators.routing.partition import OwnCells
+    from windrow.operators.routing.by_cells import OwnCells
     from windrow.physical.nodes.bestmatch import MatwinBestmatch
 
 

@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from windrow.operators.columns.arrow_types import ticks_of
 from windrow.operators.columns.changes import ChangeBatch, concat
+from windrow.operators.columns.signs import signs_of
 from windrow.operators.engine.driver import Clock, Driver, InTime, MicroBatch, Setting
 from windrow.operators.engine.late_rule import late_rows
 from windrow.operators.expressions.evaluate import RowByRow
-from windrow.operators.feeds.net_changes import net_changes, pair_updates, signs_of
-from windrow.operators.joins.table_join import TableJoiner
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
+    from windrow.operators.joins.table_join import TableJoiner
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.physical.nodes.scans import ScanStream, ScanTable
     from windrow.physical.nodes.stateless import TableJoinRows
@@ -74,6 +74,9 @@ class ChangelogOutput:
             yield from self._finished(whole)
 
     def _finished(self, rows: ChangeBatch) -> Iterator[ChangeBatch]:
+        # Its kernels are loaded where there is something to do.
+        from windrow.operators.feeds.net_changes import net_changes, pair_updates  # noqa: PLC0415
+
         left = net_changes(rows) if self._nets else rows
         if len(left):
             yield left if self._pairs_by is None else pair_updates(left, self._pairs_by)
@@ -252,6 +255,8 @@ class TableJoinDriver(BatchDriver):
         return (self.node.input,)
 
     def _joiner(self) -> TableJoiner:
+        from windrow.operators.joins.table_join import TableJoiner  # noqa: PLC0415
+
         versions = [self._setting.table_version(scan) for scan in self.node.table.tables]
         if self._made is None or versions != self._versions:
             table = self._table_rows(self.node.table)

@@ -1,4 +1,4 @@
-"""Changes made net, read to signs as users write them, and updates told apart for the answer.
+"""Changes made net, and updates told apart for the answer.
 
 `NetChangesOp` makes a changelog of rows that come and go by signs alone. What stands below takes its
 rows back by itself, so that the changes of an instant are the sum of its signs, row by row, whatever
@@ -33,15 +33,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from windrow.operators.columns.changes import ChangeBatch, in_time_order, select
 from windrow.operators.columns.chunks import ChunkBuffer
 from windrow.operators.columns.key_directory import KeyDirectory, as_shown
+from windrow.operators.columns.signs import UPDATE
 from windrow.operators.engine.base import BufferedOp, SteppingOp
-from windrow.plan.changelogs import SIGNS, unknown_change
-from windrow.schema import CHANGE_TYPE, MAX_TICK
+from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.set_op import HandOnRows, NetChanges
@@ -117,31 +115,6 @@ def _as_shown(rows: ChangeBatch) -> ChangeBatch:
     columns = [as_shown(column) for column in rows.columns.columns]
     shown = pa.RecordBatch.from_arrays(columns, schema=rows.columns.schema)
     return replace(rows, columns=shown)
-
-
-def signs_of(kinds: pa.Array, column: str = CHANGE_TYPE) -> NDArray[np.int8]:
-    """Whether each change makes a row come or go.
-
-    Raises:
-        DataError: a change is of no known kind.
-    """
-    places = pc.index_in(kinds, pa.array(list(SIGNS)))
-    if places.null_count:
-        raise unknown_change(kinds.filter(places.is_null())[0].as_py(), column)
-    signs: NDArray[np.int8] = np.array(list(SIGNS.values()), np.int8)[places.to_numpy()]
-    return signs
-
-
-UPDATE = 2
-"""What the sign of a row is multiplied by that is part of an update."""
-
-CHANGE_TYPES = {
-    -UPDATE: "update_preimage",
-    -1: "delete",
-    1: "insert",
-    UPDATE: "update_postimage",
-}
-"""What `_change_type` says, by sign."""
 
 
 def pair_updates(rows: ChangeBatch, keys: Sequence[str]) -> ChangeBatch:

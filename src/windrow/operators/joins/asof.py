@@ -270,7 +270,7 @@ class AsofSweepOp(WaitingOp):
         is_final: Flags,
     ) -> list[ChangeBatch]:
         """The rows of the answer, in the order of their left rows, part by part."""
-        is_shown = is_final if self._node.kind == "left" else is_final & (places != NOTHING)
+        is_shown = is_final if self._node.gives_unmatched else is_final & (places != NOTHING)
         times = np.append(whole.times, MIN_TICK)
         results, start = [], 0
         for part in asking.parts:

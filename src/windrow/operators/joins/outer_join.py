@@ -23,10 +23,6 @@ one that has ended before another comes does not match it:
     left      t |=======| end
     right                   t |=====|      within the bounds, never alive together
 
-Below a search for the best pairs of each instant no row waits: all rows of a preserved input come
-with NULLs as they arrive, and the search, which knows the candidates of each, puts out those that
-have one.
-
 Example in seconds, left outer, t(right) - t(left) in [-10, 5]: a left row of 12:00:30 without a
 match comes with NULLs at the watermark 12:00:36, event time 12:00:30.
 """
@@ -52,7 +48,7 @@ from windrow.physical.nodes.outer_join import OuterJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
-    from windrow.operators.routing.partition import OwnSlices
+    from windrow.operators.routing.by_slices import OwnSlices
 
 STATE_KIND = "outer-join"
 
@@ -76,21 +72,10 @@ class OuterJoinOp(BewJoinOp):
         self._node: OuterJoin = node
         self._own = own
         self._by_instant = node.is_by_instant
-        self._matched = {port: Matched(by_instant=self._by_instant) for port in node.awaited}
-        self._arrived: list[tuple[int, ChangeBatch]] = []
+        self._matched = {port: Matched(by_instant=self._by_instant) for port in node.tracked}
         self._next_number = 0
         types = {field.name: arrow_type(field.type) for field in node.schema.fields}
         self._types = [[types[name] for name in kept if name in types] for kept in node.keep]
-
-    def push(self, batches: Sequence[ChangeBatch | None]) -> Iterator[ChangeBatch]:
-        """Gives the pairs whose last row is among these, and the rows that come at once."""
-        yield from super().push(batches)
-        arrived, self._arrived = self._arrived, []
-        for port, rows in arrived:
-            own = self._own_rows(rows)
-            if len(own):
-                self.counters.rows_out += len(own)
-                yield self._with_nulls(port, own)
 
     def advance(self, watermark: int) -> Iterator[ChangeBatch]:
         """Gives the rows that come alone and are final, and drops what is out of reach."""
@@ -141,8 +126,6 @@ class OuterJoinOp(BewJoinOp):
 
     def _admitted(self, port: int, batch: ChangeBatch | None) -> Chunk | None:
         chunk = super()._admitted(port, batch)
-        if chunk is not None and self._comes_at_once(port):
-            self._arrived.append((port, chunk.batch))
         if chunk is None or port not in self._matched:
             return chunk
         rows = numbered(chunk.batch, self._next_number)
@@ -151,14 +134,8 @@ class OuterJoinOp(BewJoinOp):
 
     def _set_aside(self, port: int, rows: ChangeBatch) -> None:
         """Keeps rows that can match nothing, but have a time and are to come alone."""
-        timed = np.flatnonzero(rows.times != MIN_TICK)
-        if self._comes_at_once(port):
-            self._arrived.append((port, rows.take(timed)))
-        elif port in self._matched and self._node.kind != "semi":
-            self._matched[port].lone.append(rows.take(timed))
-
-    def _comes_at_once(self, port: int) -> bool:
-        return self._node.at_once and port in self._node.tracked
+        if port in self._matched and not self._node.gives_matched:
+            self._matched[port].lone.append(timed_rows(rows))
 
     def _results(self, windows: Sequence[JoinWindow]) -> Iterator[ChangeBatch]:
         """The pairs, or the rows of a semi join that they are the first matches of."""
@@ -170,7 +147,7 @@ class OuterJoinOp(BewJoinOp):
                 if answered_for:
                     own.append(self._matches(windows, port, answered_for))
             pairs = self._answered_for(0, found)
-            if pairs and self._node.kind not in {"semi", "anti"}:
+            if pairs and self._node.gives_pairs:
                 yield self._gathered(windows, pairs)
         for port, own in matches.items():
             if own:
@@ -212,7 +189,7 @@ class OuterJoinOp(BewJoinOp):
         self, port: int, window: JoinWindow, found: Sequence[Intervals]
     ) -> Iterator[ChangeBatch]:
         """Logs the matches of a push; gives the rows of a semi join that come with them."""
-        matched, is_semi = self._matched[port], self._node.kind == "semi"
+        matched, is_semi = self._matched[port], self._node.gives_matched
         matches = Intervals(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
         own, numbers = np.unique(matches.rows, return_inverse=True)
         names = [*(self._node.keep[port] if is_semi else ()), NUMBER]
@@ -239,7 +216,7 @@ class OuterJoinOp(BewJoinOp):
         rows, log = self._buffers[port].pop_below(bound), matched.log.pop_below(bound)
         lone = matched.lone.pop_below(bound)
         self.counters.drops += sum(len(part) for part in (rows, lone) if part is not None)
-        if rows is not None and self._node.kind != "semi":
+        if rows is not None and not self._node.gives_matched:
             yield matched.alone(self._own_rows(rows), log)
         elif rows is not None and self._by_instant:
             yield matched.in_company(self._own_rows(rows), log)
@@ -266,3 +243,8 @@ class OuterJoinOp(BewJoinOp):
         for matched in self._matched.values():
             self.counters.stored += matched.lone.rows
             self.counters.state_bytes += matched.lone.nbytes + matched.log.nbytes
+
+
+def timed_rows(rows: ChangeBatch) -> ChangeBatch:
+    """Those that have a time."""
+    return rows.take(np.flatnonzero(rows.times != MIN_TICK))

@@ -117,7 +117,7 @@ class TableJoiner:
             DataError: a key or a condition cannot be computed for some value.
         """
         for found in self._matches(batch):
-            rows, places = found[1:] if self._node.kind == "inner" else self._of_kind(*found)
+            rows, places = self._of_kind(*found) if self._node.gives_alone else found[1:]
             if len(rows):
                 yield self._results(batch, rows, places)
 
@@ -125,8 +125,8 @@ class TableJoiner:
         """What a join that is not inner gives for some rows; -1 stands for no row of the table."""
         matched = np.zeros(len(block), np.bool_)
         matched[rows - block.start] = True
-        alone = block.start + np.flatnonzero(matched if self._node.kind == "semi" else ~matched)
-        if self._node.kind != "left":
+        alone = block.start + np.flatnonzero(matched if self._node.gives_matched else ~matched)
+        if not self._node.gives_pairs:
             return alone, np.full(len(alone), NO_PLACE)
         rows = np.concatenate([rows, alone])
         places = np.concatenate([places, np.full(len(alone), NO_PLACE)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.physical.algorithms import (
@@ -23,8 +23,8 @@ from windrow.physical.estimates import NO_WINDOW_JOIN
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
 from windrow.physical.nodes.bestmatch import MatwinBestmatch
 from windrow.physical.nodes.count_join import CountJoin
-from windrow.physical.nodes.outer_join import OuterJoin
-from windrow.physical.nodes.set_op import CHANGES, HandOnRows, SetOp, changes_of
+from windrow.physical.nodes.outer_join import CandidatesJoin, OuterJoin
+from windrow.physical.nodes.set_op import HandOnRows, SetOp, changes_of
 from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.nodes.stateless import UnionRows
 from windrow.physical.nodes.time_join import TimeJoin
@@ -35,12 +35,19 @@ from windrow.plan.exprs import functions_of
 from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.bestmatch_join import BestmatchJoin
 from windrow.plan.nodes.set_operation import SetOperation
-from windrow.plan.nodes.window_join import WindowJoin
-from windrow.plan.texts import KIND_NAMES
+from windrow.plan.nodes.window_join import (
+    CandidateJoin,
+    CountWindowJoin,
+    OuterWindowJoin,
+    SnapshotWindowJoin,
+    WindowJoin,
+)
 from windrow.registry import load
 
-OUTER = ("bew", "bew-hash", "bew-nested-loop")
-"""The algorithms that keep which tuples have found a match."""
+BACKWARD = ("bew", "bew-hash", "bew-nested-loop")
+"""The names of backward evaluation: it alone runs joins of other kinds than by time."""
+
+Outer = TypeVar("Outer", bound=OuterJoin)
 
 
 def choose(plan: Node, options: Options) -> PhysicalNode:
@@ -59,17 +66,24 @@ def _choose(node: Node, wanted: Set[str], options: Options) -> PhysicalNode:
 
 
 def set_operation(node: SetOperation, request: Request) -> PhysicalNode:
-    """All rows of the inputs, or by how many copies there are.
+    """Rows by how many copies there are."""
+    return SetOp(request.inputs, node.kind)
 
-    Of UNION ALL, late rows of a stream are found below it, wherever there is a stage: the stage above
+
+def bag_changes(node: SetOperation, request: Request) -> PhysicalNode:  # noqa: ARG001
+    """The net changes of the one input."""
+    return changes_of(request.inputs[0])
+
+
+def union_all(node: SetOperation, request: Request) -> PhysicalNode:  # noqa: ARG001
+    """All rows of the inputs.
+
+    Late rows of a stream are found below it, wherever there is a stage: the stage above
     cannot tell a stream's rows from those that another stage gives, which are in time. Where rows end,
     a stage of their own finds the late ones, and hands on the others as they are: a join above may ask
     how far apart rows are, and when each ends.
     """
     inputs = request.inputs
-    if not node.only_hands_on:
-        is_bag = node.kind == CHANGES
-        return changes_of(inputs[0]) if is_bag else SetOp(inputs, node.kind)
     is_mixed = len({child.has_state for child in inputs}) > 1
     return UnionRows(
         tuple(
@@ -97,12 +111,74 @@ def bestmatch_join(node: BestmatchJoin, request: Request) -> PhysicalNode:
     )
 
 
-def window_join(node: WindowJoin, request: Request) -> PhysicalNode:
-    """The join of its kind: by counted tuples, of what is alive, outer, or by time (or by trees)."""
+def time_join(node: WindowJoin, request: Request) -> TimeJoin:
+    """The inner join by time, by the algorithm that the user asked for, or by trees."""
+    options = request.options
+    fields, algorithm = _fields(node, request)
+    join = TimeJoin(**fields, algorithm=algorithm, sizes=options.part_sizes)
+    if algorithm != ASYMMETRIC:
+        return by_trees(join, options)
+    return replace(join, structures=structures_of(join, node, options))
+
+
+def count_join(node: CountWindowJoin, request: Request) -> CountJoin:
+    """The join of counted tuples."""
+    return CountJoin(**_by_backward(CountJoin, node, request), counts=node.counts)
+
+
+def snapshot_join(node: SnapshotWindowJoin, request: Request) -> SnapshotJoin:
+    """The join of what is alive."""
+    return SnapshotJoin(**_by_backward(SnapshotJoin, node, request))
+
+
+def outer_join(node: OuterWindowJoin, request: Request) -> OuterJoin:
+    """The outer, semi or anti join."""
+    return _outer(OuterJoin, node, request)
+
+
+def candidate_join(node: CandidateJoin, request: Request) -> CandidatesJoin:
+    """The join whose rows something else judges."""
+    return _outer(CandidatesJoin, node, request)
+
+
+def _outer(kind: type[Outer], node: OuterWindowJoin, request: Request) -> Outer:
+    """Refuses conditions left to Spark, of which the join has to know the value."""
+    fields = _by_backward(kind, node, request) | {"orders": ()}
+    for predicate in node.predicates:
+        if not predicate.is_portable:
+            raise UnsupportedError(
+                "unsupported-condition-of-outer-join",
+                f"the condition {predicate.text} cannot be part of a {node.spoken}",
+                reason="it decides which tuples match inside the join, where its value may differ"
+                " from Spark's",
+                hint="compute its parts in a derived table, and compare these: FROM (SELECT .., "
+                "f(x) AS y FROM a) a ..",
+                span=node.span,
+            )
+    return kind(**fields, kind=node.kind)
+
+
+def _by_backward(
+    kind: type[CountJoin | OuterJoin | SnapshotJoin], node: WindowJoin, request: Request
+) -> dict[str, Any]:
+    """What a join has that backward evaluation alone runs: other algorithms are refused."""
+    asked = request.options.asked_algorithm
+    if asked not in {None, *BACKWARD}:
+        raise UnsupportedError(
+            f"unsupported-algorithm-of-{kind.error_name}",
+            f"the algorithm {asked} does not run the {node.spoken} of {' and '.join(node.aliases)}",
+            reason=kind.only_backward,
+            hint=f"use algorithm {BACKWARD[0]}",
+            span=node.span,
+        )
+    return _fields(node, request)[0]
+
+
+def _fields(node: WindowJoin, request: Request) -> tuple[dict[str, Any], str]:
+    """What every window join has, and the algorithm that was asked for."""
     classes, options = key_classes(node), request.options
-    _check_kind(node, options)
     algorithm, method = _algorithm(node, classes, options)
-    common: dict[str, Any] = {
+    fields = {
         "inputs": request.inputs,
         "aliases": node.aliases,
         "classes": classes,
@@ -115,54 +191,7 @@ def window_join(node: WindowJoin, request: Request) -> PhysicalNode:
         "functions": functions_of(node.predicates),
         "orders": orders_of(node, algorithm, options),
     }
-    if node.counts is not None:
-        return CountJoin(**common, counts=node.counts)
-    if node.is_snapshot:
-        return SnapshotJoin(**common)
-    if node.kind != "inner":
-        return OuterJoin(**common, kind=node.kind, at_once=node.at_once)
-    join = TimeJoin(**common, algorithm=algorithm, sizes=options.part_sizes)
-    if algorithm != ASYMMETRIC:
-        return by_trees(join, options)
-    return replace(join, structures=structures_of(join, node, options))
-
-
-_BACKWARD_ALONE = {
-    "count-window": "it handles windows of time, and these count tuples",
-    "snapshot-join": "it needs tuples that stay for their whole window, and some of these are"
-    " taken back",
-    "outer-join": "it does not keep which tuples have found a match",
-}
-"""The joins that backward evaluation alone runs, and why no other algorithm does."""
-
-
-def _check_kind(node: WindowJoin, options: Options) -> None:
-    """Refuses what runs for inner joins by time alone: other algorithms, conditions left to Spark."""
-    kinds = (node.counts is not None, node.is_snapshot, node.kind != "inner")
-    own = next((kind for kind, is_so in zip(_BACKWARD_ALONE, kinds, strict=True) if is_so), None)
-    name = f"{KIND_NAMES[node.kind]} join" if node.kind != "inner" else "join"
-    if own is not None and options.asked_algorithm not in {None, *OUTER}:
-        raise UnsupportedError(
-            f"unsupported-algorithm-of-{own}",
-            f"the algorithm {options.asked_algorithm} does not run the {name} of"
-            f" {' and '.join(node.aliases)}",
-            reason=_BACKWARD_ALONE[own],
-            hint=f"use algorithm {OUTER[0]}",
-            span=node.span,
-        )
-    if node.kind == "inner":
-        return
-    for predicate in node.predicates:
-        if not predicate.is_portable:
-            raise UnsupportedError(
-                "unsupported-condition-of-outer-join",
-                f"the condition {predicate.text} cannot be part of a {name}",
-                reason="it decides which tuples match inside the join, where its value may differ"
-                " from Spark's",
-                hint="compute its parts in a derived table, and compare these: FROM (SELECT .., "
-                "f(x) AS y FROM a) a ..",
-                span=node.span,
-            )
+    return fields, algorithm
 
 
 def _algorithm(
@@ -267,7 +296,7 @@ def orders_of(node: WindowJoin, algorithm: str, options: Options) -> tuple[tuple
     Raises:
         PlanError: a pipeline is given an order for each stream.
     """
-    if options.order is None or node.kind != "inner":
+    if options.order is None:
         return ()
     at = {alias.lower(): number for number, alias in enumerate(node.aliases)}
     asked = {

@@ -47,6 +47,7 @@ from windrow.physical.estimates import ONE_PLAN, Estimate, PlanCost
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.set_op import SetOp
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.physical.probe_orders import pipeline_order, probe_order
 from windrow.physical.structures import BUFFER, NAMES, USUAL, served_range
@@ -54,9 +55,7 @@ from windrow.plan.statistics import Figure
 from windrow.registry import load
 
 
-def structure_costs(
-    node: MultiJoin, join: Sized, weights: Weights
-) -> list[tuple[MultiJoin, float]]:
+def structure_costs(node: TimeJoin, join: Sized, weights: Weights) -> list[tuple[TimeJoin, float]]:
     """The join by every pair of structures that can serve its conditions, in microseconds per tick."""
     names = list(NAMES)
     if not node.classes:
@@ -188,7 +187,7 @@ def _is_first(plan: PricedPlan, node: MultiJoin, options: Options) -> bool:
     is_left = node.is_for_what_is_left and len(node.inputs) == 2
     if not is_left or is_asked or _is_bound(node, options):
         return plan.node.runs_like(node)
-    return plan.node.algorithm == ASYMMETRIC
+    return plan.node.is_in_structures
 
 
 def plan_names(node: MultiJoin, machine: Machine, *, is_bounded: bool = False) -> tuple[str, ...]:
@@ -202,8 +201,9 @@ def plan_names(node: MultiJoin, machine: Machine, *, is_bounded: bool = False) -
 
 def _restored(plan: PricedPlan, joined: Joined, machine: Machine) -> PricedPlan:
     """The plan with what it costs to take up a state in every micro-batch."""
-    if plan.node.algorithm == DEFAULT:
+    if plan.node.is_backward:
         return plan
+    assert isinstance(plan.node, TimeJoin), "other joins are by backward evaluation alone"
     is_pipeline = plan.node.chosen.kind == PIPELINE
     replayed_us = plan.seconds / US if is_pipeline else 0.0
     us = restoring_us(joined, machine.weights, plan.node.structures, replayed_us)
@@ -243,7 +243,7 @@ def _is_bound(node: MultiJoin, options: Options) -> bool:
 
 def _weights(node: MultiJoin, machine: Machine) -> str:
     """Where the weights are from, and what sizes they were measured for, if others are used."""
-    if node.sizes == USUAL:
+    if node.has_usual_sizes:
         return machine.source
     return f"{machine.source} (with buckets of {USUAL.bucket} and nodes of {USUAL.node})"
 
@@ -275,6 +275,7 @@ def _plans(node: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) 
         elif algorithm.kind == PIPELINE and (node.classes or not algorithm.needs_key):
             plans += _pipeline_plans(node, join, name, machine)
         elif name == ASYMMETRIC and len(node.inputs) == 2:
+            assert isinstance(node, TimeJoin), f"no {node.about} is by structures"
             costs = structure_costs(node, join, machine.weights)
             plans += [PricedPlan(own, us * US) for own, us in costs]
     if any(plan.node.runs_like(node) for plan in plans):
@@ -301,7 +302,7 @@ def _backward_plans(
     node: MultiJoin, join: Sized, method: str, machine: Machine
 ) -> list[PricedPlan]:
     """Backward evaluation in the usual order or the one asked for, and in that which costs least."""
-    orders = node.orders if node.algorithm == DEFAULT else ()
+    orders = node.orders if node.is_backward else ()
     own = node.by(DEFAULT, method, orders)
     plans = [_backward_plan(own, join, machine)]
     best = best_orders(*join.ways)

@@ -52,7 +52,6 @@ from dataclasses import dataclass
 from math import prod
 
 from windrow.optimize.cost.statistics import PlanStatistics
-from windrow.physical.algorithms import DEFAULT, HASH, NESTED_LOOP
 from windrow.physical.estimates import ONE_PLAN, show_count
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.feeds import ExpireRows
@@ -259,15 +258,14 @@ def _expired(node: PhysicalNode, ticks: int) -> PhysicalNode:
 
 def _expiring(join: MultiJoin) -> ExpiringJoin:
     """The join that takes its combinations back; it looks tuples up by ends, in its own way."""
-    is_own_way = join.algorithm == DEFAULT
     measured = {port for bound in join.graph.stated for port in (bound.left, bound.right)}
     inputs = tuple(
         child if port in measured else _ending(child) for port, child in enumerate(join.inputs)
     )
     own: dict[str, object] = {
         "inputs": inputs,
-        "method": join.method if is_own_way else (HASH if join.classes else NESTED_LOOP),
-        "orders": join.orders if is_own_way else (),
+        "method": join.method_by_ends,
+        "orders": join.orders if join.is_backward else (),
         "estimate": join.estimate if join.has_one_plan else ONE_PLAN,
     }
     return ExpiringJoin(**join.common() | own)

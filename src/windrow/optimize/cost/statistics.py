@@ -18,7 +18,6 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.probe_orders import ordered_pairs, predicate_inputs
 from windrow.plan.exprs import Band, Expr
-from windrow.plan.nodes.window_join import PRESERVED
 from windrow.plan.statistics import (
     ASSUMED,
     NOTHING_KNOWN,
@@ -277,24 +276,15 @@ def _correction(
 def _held(
     node: MultiJoin, rates: list[float], numbers: PlanStatistics
 ) -> tuple[tuple[float, ...], Named]:
-    """The tuples that each window holds where windows count them: () where none does."""
-    if node.counts is None:
-        return (), []
-    held, known = [], []
-    for child, rate, window in zip(node.inputs, rates, node.counts.own, strict=True):
-        most = float("inf")
-        if window.rows is not None:
-            most = float(window.rows)
-            for column in window.partition:
-                found = numbers.different(child, column)
-                known.append((f"keys({column})", found))
-                most *= found.value
-        if window.ticks is not None:
-            most = min(most, rate * window.ticks)
-        if node.counts.within is not None:  # its part of the newest of all streams
-            most = min(most, node.counts.within * rate / sum(rates))
-        held.append(most)
-    return tuple(held), known
+    """The tuples that each window holds where windows count them, and the numbers that tell it."""
+    known: Named = []
+
+    def different(child: PhysicalNode, column: str) -> float:
+        found = numbers.different(child, column)
+        known.append((f"keys({column})", found))
+        return found.value
+
+    return node.counted_rows(rates, different), known
 
 
 def _wider(
@@ -306,14 +296,8 @@ def _wider(
 def _out(node: MultiJoin, ways: tuple[Joined, ...], widest: Joined) -> float:
     """What comes out: combinations, each once though it meets both ways, and rows alone."""
     pairs = min(sum(map(output, ways)), output(widest))
-    if node.kind == "inner":
-        return pairs
-    alone = [rate * matchless(widest, at, 1 - at) for at, rate in enumerate(widest.rates)]
-    if node.kind == "semi":
-        return widest.rates[0] - alone[0]
-    if node.kind == "anti":
-        return alone[0]
-    return pairs + sum(alone[at] for at in PRESERVED[node.kind])
+    rates = widest.rates
+    return node.results(pairs, rates, lambda at: rates[at] * matchless(widest, at, 1 - at))
 
 
 MOST_PREDICATES = 6

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.physical.algorithms import (
-    ASYMMETRIC,
     BY_ROUTES,
     BY_WINDOWS,
     DEFAULT,
@@ -23,17 +22,12 @@ from windrow.plan.texts import show_predicates
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin
+    from windrow.physical.nodes.time_join import TimeJoin
 
 
 def algorithm_facts(node: MultiJoin, options: Options, keys: str) -> list[Fact]:
     """The algorithm, how it answers, and why it was taken; `keys` are the join's as text."""
     algorithm = node.chosen
-    if node.algorithm == ASYMMETRIC:
-        return [
-            ("algorithm", [f"{algorithm.title}, {'/'.join(node.structures)}"]),
-            ("how", [algorithm.how]),
-            *structure_facts(node, options, keys),
-        ]
     method = f"hash on {keys}" if node.method == "hash" else "nested loop"
     return [
         ("algorithm", [f"{algorithm.title}, {method}"]),
@@ -78,7 +72,7 @@ def _within_memory(node: MultiJoin, options: Options) -> list[str]:
 
 def _probes(node: MultiJoin) -> list[str]:
     """What a new tuple of each input meets, in order."""
-    if node.algorithm == DEFAULT:
+    if node.is_backward:
         return probes(node)
     word = "an admitted" if node.chosen.kind == SWEEP else "a new"
     lines = []
@@ -145,14 +139,16 @@ def _reach(node: MultiJoin, left: int, right: int) -> int:
     return max(graph.upper[left][right] for graph in node.ways)
 
 
-def structure_facts(node: MultiJoin, options: Options, keys: str) -> list[Fact]:
-    """The structure of each window and who probes it, and what all are kept by."""
+def structure_facts(node: TimeJoin, options: Options, keys: str) -> list[Fact]:
+    """The algorithm, the structure of each window and who probes it, and what all are kept by."""
     lines = []
     for at, (alias, name) in enumerate(zip(node.aliases, node.structures, strict=True)):
         other = node.aliases[1 - at]
         title = node.sizes.title(name)
         lines.append(f"window of {alias}: {title}; a new {other} {_found(node, name)}")
     return [
+        ("algorithm", [f"{node.chosen.title}, {'/'.join(node.structures)}"]),
+        ("how", [node.chosen.how]),
         ("structures", lines),
         ("kept by", [_kept_by(node, keys)]),
         ("why", _why_structures(node, options)),
@@ -182,7 +178,7 @@ def _kept_by(node: MultiJoin, keys: str) -> str:
     return f"{served.bands[0].left}, {served.bands[0].right}"
 
 
-def _why_structures(node: MultiJoin, options: Options) -> list[str]:
+def _why_structures(node: TimeJoin, options: Options) -> list[str]:
     asked = f"algorithm = {options.algorithm}" if options.algorithm else ""
     if options.structure:
         both = [asked, f"structure = {options.structure}"]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from windrow.allocation.loads import Case
 from windrow.errors import DataError, PlanError
-from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.estimates import show_count, show_rate
 from windrow.physical.explain.facts import Fact, lag_terms, largest_lateness
 from windrow.physical.load_shedding.limits import BEST, Expected, Least, Shedding, pane_ticks
@@ -71,7 +70,7 @@ def shed_state(node: SheddingJoin) -> list[str]:
         f"waiting arrivals have 1 / {len(node.inputs)} of the memory, and what windows leave;"
         " beyond that a"
         " random sample of them waits",
-        *([marked] if node.algorithm == ASYMMETRIC else []),
+        *([marked] if node.is_in_structures else []),
     ]
 
 
@@ -142,7 +141,7 @@ def _what(node: SheddingJoin, shedding: Shedding) -> list[str]:
         )
     lines.append(
         "pane by pane: what is kept goes into its window's structure, whether it probes or not"
-        if node.algorithm == ASYMMETRIC
+        if node.is_in_structures
         else "pane by pane, by backward evaluation"
     )
     if shedding.sheds:
@@ -199,7 +198,7 @@ def _expected(node: SheddingJoin, shedding: Shedding) -> list[str]:
             _of_input(expected, at, alias, time_type) for at, alias in enumerate(node.aliases)
         ]
         is_decided = node.estimate is not None and node.estimate.is_decisive
-        if is_decided and node.algorithm != ASYMMETRIC:
+        if is_decided and not node.is_in_structures:
             lines.append("look-ups and their order were chosen for these rates and windows")
     return lines
 

@@ -71,6 +71,11 @@ class AsofSweep(TwoStreamJoin):
         )
 
     @property
+    def gives_unmatched(self) -> bool:
+        """Whether rows without a match come, with NULLs."""
+        return self.kind == "left"
+
+    @property
     def own_delay(self) -> int:
         """How many ticks its results may trail the watermark.
 
@@ -126,7 +131,7 @@ def _facts(node: AsofSweep, show: Show) -> list[Fact]:
         choice += f", at most {show_ticks(match.tolerance, time_type)} away"
     keys = ", ".join(show_class(key, show) for key in node.classes)
     alone = f"rows of {left} without a match "
-    alone += "come with NULLs" if node.kind == "left" else "are absent"
+    alone += "come with NULLs" if node.gives_unmatched else "are absent"
     return [
         ("algorithm", ["one sweep over both inputs in time order, the newest row per key at hand"]),
         ("match", [f"per row of {left}, {choice}", *([f"among rows with {keys}"] if keys else [])]),

@@ -46,6 +46,11 @@ class PhysicalNode:
     relation: ClassVar[str] = ""
     """What makes a DataFrame of it on Spark, as `module:function`; "" if a stage does."""
 
+    demand: ClassVar[str] = ""
+    """What divides its limits among its buckets on Spark, as `module:function`; "" where it has none.
+
+    It is given the node and how many buckets there are."""
+
     identity_fields: ClassVar[tuple[str, ...]]
     """The fields that a checkpoint compares: what it computes, and not how, nor within which limits."""
 

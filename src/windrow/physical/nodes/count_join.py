@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from windrow.physical.estimates import estimate_facts
@@ -15,6 +17,7 @@ from windrow.physical.explain.facts import (
     said,
     stated_windows,
 )
+from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import HashShares, Partitioning, Single, show_class
@@ -32,6 +35,8 @@ class CountJoin(MultiJoin):
 
     counts: CountWindows = field(kw_only=True)
 
+    error_name = "count-window"
+    only_backward = "it handles windows of time, and these count tuples"
     identity_later = ("counts",)
     follows_a_batch = True  # all rows of a batch push one another out
     operator = "windrow.operators.joins.count_join:CountJoinOp"
@@ -39,6 +44,23 @@ class CountJoin(MultiJoin):
     def cannot_shed(self, asked: str | None) -> str:  # noqa: ARG002
         """A tuple that is left out would keep another in its window."""
         return f"the windows of {' and '.join(self.aliases)} count tuples"
+
+    def counted_rows(
+        self, rates: Sequence[float], different: Callable[[PhysicalNode, str], float]
+    ) -> tuple[float, ...]:
+        """The newest of each key, of a time, or of their part of all streams."""
+        held = []
+        for child, rate, window in zip(self.inputs, rates, self.counts.own, strict=True):
+            most = math.inf
+            if window.rows is not None:
+                keys = (different(child, column) for column in window.partition)
+                most = math.prod(keys, start=float(window.rows))
+            if window.ticks is not None:
+                most = min(most, rate * window.ticks)
+            if self.counts.within is not None:  # its part of the newest of all streams
+                most = min(most, self.counts.within * rate / sum(rates))
+            held.append(most)
+        return tuple(held)
 
     def partitioning(self, buckets: int) -> Partitioning:
         """By keys of all inputs that every count window is divided by: its partitions stay whole."""

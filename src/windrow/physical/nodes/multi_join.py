@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT, PIPELINE, Algorithm
+from windrow.physical.algorithms import (
+    ALGORITHMS,
+    DEFAULT,
+    HASH,
+    NESTED_LOOP,
+    PIPELINE,
+)
 from windrow.physical.estimates import ORDERED, Estimate, estimate_facts
 from windrow.physical.explain.algorithm_facts import algorithm_facts, search_facts, tests
 from windrow.physical.explain.facts import (
@@ -24,36 +31,15 @@ from windrow.physical.nodes.shapes import Inner
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import Partitioning, Slices, hypercube, show_class
 from windrow.physical.probe_orders import path_order
-from windrow.physical.structures import USUAL, PartSizes
 from windrow.plan.exprs import Expr
 from windrow.plan.functions import UserFunction
 from windrow.plan.statistics import Figure, Rates
-from windrow.plan.windows import CountWindows, WindowGraph
+from windrow.plan.windows import WindowGraph
 from windrow.schema import END, Schema
 
 
-class _OfSomeJoins(Inner):
-    """What only some window joins have: kernels, facts and costs that all share read it of any."""
-
-    kind: str = "inner"
-    """Which rows come: "inner", or that of an outer, semi or anti join."""
-
-    algorithm: str = DEFAULT
-    chosen: Algorithm = ALGORITHMS[DEFAULT]
-    """By which algorithm it is joined, and what is known of that."""
-
-    structures: tuple[str, ...] = ()
-    """Per input, the structure that its window is kept in; () where none is asked for."""
-
-    sizes: PartSizes = USUAL
-    """How large buckets and nodes are made."""
-
-    counts: CountWindows | None = None
-    """The windows that count tuples."""
-
-
 @dataclass(frozen=True)
-class MultiJoin(_OfSomeJoins):
+class MultiJoin(Inner):
     """Every combination of a row per input that meets keys, predicates and windows.
 
     Attributes:
@@ -91,6 +77,14 @@ class MultiJoin(_OfSomeJoins):
     is_joined = True
     is_priced = True
 
+    kind = "inner"
+    """Which rows come, as checkpoints say it."""
+
+    algorithm = DEFAULT
+    chosen = ALGORITHMS[DEFAULT]
+    """By which algorithm it is joined, and what is known of that: by backward evaluation, if nothing
+    else is said."""
+
     identity_name = "WJoin"
     identity_fields = (
         "inputs", "aliases", "classes", "graph", "keep", "schema", "predicates", "kind", "alternative",
@@ -107,6 +101,10 @@ class MultiJoin(_OfSomeJoins):
         """Whether it asks nothing of the times of rows but that they are alive together."""
         return False
 
+    error_name: ClassVar[str]
+    only_backward: ClassVar[str]
+    """Of a join that backward evaluation alone runs: its name in errors, and why no other does."""
+
     alternatives: ClassVar[tuple[str, ...]] = ()
     """The algorithms beside backward evaluation that it may run by, and whose costs are weighed."""
 
@@ -122,13 +120,33 @@ class MultiJoin(_OfSomeJoins):
         return False
 
     @property
+    def is_backward(self) -> bool:
+        """Whether it is joined by backward evaluation."""
+        return self.algorithm == DEFAULT
+
+    @property
+    def is_in_structures(self) -> bool:
+        """Whether its windows are kept in structures, by which tuples are looked up."""
+        return False
+
+    @property
+    def has_usual_sizes(self) -> bool:
+        """Whether parts of structures are as large as those whose costs were measured."""
+        return True
+
+    @property
+    def method_by_ends(self) -> str:
+        """How it looks tuples up where they are found by their ends, by backward evaluation alone."""
+        return self.method if self.is_backward else (HASH if self.classes else NESTED_LOOP)
+
+    @property
     def has_one_plan(self) -> bool:
         """Whether there is nothing to weigh."""
         return False
 
     def cannot_shed(self, asked: str | None) -> str:
         """It joins by time, by an algorithm that counts what it keeps."""
-        counts_kept = self.algorithm in {DEFAULT, ASYMMETRIC}
+        counts_kept = self.is_backward or self.is_in_structures
         return "" if counts_kept else f"the algorithm {asked} does not shed"
 
     @property
@@ -179,15 +197,13 @@ class MultiJoin(_OfSomeJoins):
 
     @property
     def _usual_name(self) -> str:
-        if self.structures:
-            return "/".join(self.structures)
         return f"{self.algorithm}-{self.method}" if self.chosen.says_method else self.algorithm
 
     @property
     def _has_order(self) -> bool:
         """Of two streams each meets the other, in whatever order: only a pipeline has one."""
         can_have = self.chosen.kind == PIPELINE or len(self.inputs) > 2
-        return can_have and bool(self.orders) and not self.structures
+        return can_have and bool(self.orders)
 
     def _order(self) -> str:
         """One order for all, where there is one; else for each input its own."""
@@ -213,7 +229,7 @@ class MultiJoin(_OfSomeJoins):
 
     @property
     def _way(self) -> tuple[object, ...]:
-        return self.algorithm, self.method, self.structures, self.orders
+        return self.algorithm, self.method, self.orders
 
     def retention(self, port: int) -> int:
         """How many ticks behind the watermark a row of an input may still be needed."""
@@ -265,6 +281,34 @@ class MultiJoin(_OfSomeJoins):
     def held_inputs(self) -> tuple[PhysicalNode, ...] | None:
         """All, where it asks for nothing but that rows are alive together."""
         return self.inputs if self.joins_what_is_alive else None
+
+    def counted_rows(
+        self,
+        rates: Sequence[float],  # noqa: ARG002
+        different: Callable[[PhysicalNode, str], float],  # noqa: ARG002
+    ) -> tuple[float, ...]:
+        """Per input, how many tuples its window holds where windows count them; () where none does.
+
+        Args:
+            rates: tuples of each input per tick.
+            different: how many different values a column of an input has.
+        """
+        return ()
+
+    def results(
+        self,
+        pairs: float,
+        rates: Sequence[float],  # noqa: ARG002
+        alone: Callable[[int], float],  # noqa: ARG002
+    ) -> float:
+        """Its rows per tick, of so many combinations.
+
+        Args:
+            pairs: combinations per tick.
+            rates: tuples of each input per tick.
+            alone: those of an input that are part of none.
+        """
+        return pairs
 
     has_rate = True
 
@@ -341,7 +385,7 @@ class MultiJoin(_OfSomeJoins):
         below = max(child.delay for child in self.inputs)
         keys = ", ".join(show_class(key, show) for key in self.classes)
         return said(
-            *algorithm_facts(self, options, keys),
+            *self._algorithm_facts(options, keys),
             *self._own_facts(below),
             *self._window_facts(below),
             *search_facts(self, below, self.time_type),
@@ -349,6 +393,10 @@ class MultiJoin(_OfSomeJoins):
             ("emits", [self._emission()]),
             *estimate_facts(self, self.time_type),
         )
+
+    def _algorithm_facts(self, options: Options, keys: str) -> list[Fact]:
+        """By which algorithm, how, and why; `keys` are the join's as text."""
+        return algorithm_facts(self, options, keys)
 
     def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
         """What a join of a special kind adds, in front of the windows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from windrow.physical.explain.facts import Fact, event_time, plus
@@ -18,14 +19,12 @@ class OuterJoin(MultiJoin):
 
     Attributes:
         kind: "left", "right" or "full" (outer), "semi" or "anti".
-        at_once: every row of a preserved input comes with NULLs as it arrives, whether it has a match
-            or not; what reads the join takes out those that have one.
     """
 
     kind: str = field(kw_only=True)
-    at_once: bool = False
 
-    identity_later = ("at_once",)
+    error_name = "outer-join"
+    only_backward = "it does not keep which tuples have found a match"
     operator = "windrow.operators.joins.outer_join:OuterJoinOp"
     only_forgets_ahead = False  # a row comes alone once it is known that none will meet it
     bucket_keys = ()  # rows with a NULL for a key are spread by their times
@@ -40,9 +39,14 @@ class OuterJoin(MultiJoin):
         return (0,) if self.kind == "semi" else PRESERVED[self.kind]
 
     @property
-    def awaited(self) -> tuple[int, ...]:
-        """The inputs of which rows that come alone wait until no match can follow."""
-        return () if self.at_once else self.tracked
+    def gives_pairs(self) -> bool:
+        """Whether combinations come, beside rows alone."""
+        return self.kind not in {"semi", "anti"}
+
+    @property
+    def gives_matched(self) -> bool:
+        """Whether the rows that come alone are those that have a match."""
+        return self.kind == "semi"
 
     @property
     def is_by_instant(self) -> bool:
@@ -55,10 +59,18 @@ class OuterJoin(MultiJoin):
         lengths = [self.inputs[port].alive_ticks for port in self.tracked]
         return max((length for length in lengths if length is not None), default=None)
 
+    def results(self, pairs: float, rates: Sequence[float], alone: Callable[[int], float]) -> float:
+        """Combinations, and rows that come alone; of a semi or anti join rows of the first input."""
+        if self.kind == "semi":
+            return rates[0] - alone(0)
+        if self.kind == "anti":
+            return alone(0)
+        return pairs + sum(map(alone, self.tracked))
+
     @property
     def own_delay(self) -> int:
         """Rows that come alone wait, each for its own reach."""
-        return max([0, *map(self.retention, self.awaited)])
+        return max([0, *map(self.retention, self.tracked)])
 
     @property
     def title(self) -> str:
@@ -83,9 +95,7 @@ class OuterJoin(MultiJoin):
 
     def _own_facts(self, below: int) -> list[Fact]:
         """The kind of join, and when its rows that come alone are final."""
-        facts: list[Fact] = [("kind", [f"{KIND_NAMES[self.kind]}: {_answer(self)}"])]
-        if self.at_once:
-            return facts
+        facts = self._kind_facts()
         if self.is_by_instant:
             alone = "is matched" if self.kind == "semi" else "is unmatched"
             other = "some match" if self.kind == "semi" else "no match"
@@ -100,12 +110,15 @@ class OuterJoin(MultiJoin):
             lines.append(f"no match of {self.aliases[port]} can follow once {watermark} > {last}")
         return [*facts, ("final", lines)]
 
+    def _kind_facts(self) -> list[Fact]:
+        return [("kind", [f"{KIND_NAMES[self.kind]}: {self._answer()}"])]
+
     def _own_state(self) -> list[str]:
         """Who has found a match, and by instant when it is alive."""
         what = "the number and the matched times" if self.is_by_instant else "the number"
         return [
             f"{self.aliases[port]}: {what} of each tuple that has a match, dropped with the tuple"
-            for port in self.awaited
+            for port in self.tracked
         ]
 
     def _emission(self) -> str:
@@ -117,26 +130,50 @@ class OuterJoin(MultiJoin):
             trails = f"its time may trail the watermark by {show_ticks(waits, self.time_type)}"
             return f"each tuple in the batch of its first match; {trails if waits else delay}"
         pairs = "each combination in the batch of its last tuple"
-        if self.at_once:
-            return f"{pairs}, each tuple with NULLs in its own; {delay}"
         if not waits:
             return f"{pairs}, unmatched tuples when final; {delay}"
         late = show_ticks(waits, self.time_type)
         return f"{pairs}; unmatched tuples when final, which may trail the watermark by {late}"
 
-
-def _answer(node: OuterJoin) -> str:
-    first, second = node.aliases
-    if node.kind == "semi":
-        return f"each tuple of {first} that one of {second} matches, once"
-    if node.kind == "anti":
-        return f"each tuple of {first} that none of {second} matches"
-    kept = [node.aliases[port] for port in node.tracked]
-    if node.at_once:
+    def _answer(self) -> str:
+        """Which rows come."""
+        first, second = self.aliases
+        if self.kind == "semi":
+            return f"each tuple of {first} that one of {second} matches, once"
+        if self.kind == "anti":
+            return f"each tuple of {first} that none of {second} matches"
+        kept = [self.aliases[port] for port in self.tracked]
+        other = second if kept == [first] else first
+        missing = f"none of {other}" if len(kept) == 1 else "none of the other"
         whose = " and of ".join(kept)
+        return f"the pairs, and each tuple of {whose} that {missing} matches, with NULLs"
+
+
+@dataclass(frozen=True)
+class CandidatesJoin(OuterJoin):
+    """The pairs, and every row of a preserved input with NULLs as it arrives, matched or not.
+
+    It is below a search for the best pairs of each instant, which knows the candidates of every row
+    and takes out those rows that have one.
+    """
+
+    operator = "windrow.operators.joins.candidates_join:CandidatesJoinOp"
+    own_delay = 0  # no row waits
+
+    def identity(self) -> tuple[object, ...]:
+        """Of an outer join, with what it is more."""
+        return (*super().identity(), ("at_once", True))
+
+    def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
+        return self._kind_facts()
+
+    def _own_state(self) -> list[str]:
+        return []
+
+    def _emission(self) -> str:
+        pairs = "each combination in the batch of its last tuple"
+        return f"{pairs}, each tuple with NULLs in its own; adds no delay"
+
+    def _answer(self) -> str:
+        whose = " and of ".join(self.aliases[port] for port in self.tracked)
         return f"the pairs, and each tuple of {whose} with NULLs, for what reads it to judge"
-    other = second if kept == [first] else first
-    missing = f"none of {other}" if len(kept) == 1 else "none of the other"
-    return (
-        f"the pairs, and each tuple of {' and of '.join(kept)} that {missing} matches, with NULLs"
-    )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from windrow.physical.options import Options
 
 CHANGES = "changes"
-"""The kind that gives the bag it is given, as net changes."""
+"""What gives the bag it is given, as net changes."""
 
 _CHANGES_BRIEF = "net changes of each instant"
 _CHANGES_ASKED = "EMIT CHANGES, or a GROUP BY key that it does not show"
@@ -66,8 +66,7 @@ class SetOp(MakesChanges, _OfEqualRows):
 
     Attributes:
         inputs: the inputs.
-        kind: one of those of `SetOperation`, but not "union all", which needs no state; "changes"
-            where rows end, else `NetChanges` is enough.
+        kind: one of those of `SetOperation`, but not "union all", which needs no state.
         expected: per input, how many rows it is expected to hold, and how many different ones;
             None where too little is known.
         place: why it stands where it does, or why no other of its kind stands below a join, for
@@ -82,14 +81,12 @@ class SetOp(MakesChanges, _OfEqualRows):
     works_on_signs = True
     operator = "windrow.operators.aggregates.set_operation:SetOperationOp"
 
-    def _over(self, inputs: Sequence[PhysicalNode]) -> Any:
-        """The same; where rows do not end any more, there may be no copies to count."""
-        return changes_of(inputs[0]) if self.kind == CHANGES else super()._over(inputs)
+    needs_all_rows = _SETS_ASKED
 
     @property
-    def needs_all_rows(self) -> str:
-        """What it stands for in the query."""
-        return _CHANGES_ASKED if self.kind == CHANGES else _SETS_ASKED
+    def is_of_sets(self) -> bool:
+        """Whether all that counts is whether a row is there, not how many copies of it."""
+        return self.kind in {"distinct", "union", "except", "intersect"}
 
     @property
     def held_inputs(self) -> tuple[PhysicalNode, ...]:
@@ -99,11 +96,25 @@ class SetOp(MakesChanges, _OfEqualRows):
     @property
     def brief(self) -> str:
         """As SQL calls it."""
-        return _CHANGES_BRIEF if self.kind == CHANGES else self.kind.upper()
+        return self.kind.upper()
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """What is told apart, what is held, and how much."""
         return _facts(self)
+
+
+@dataclass(frozen=True)
+class CountedChanges(SetOp):
+    """The changes of each instant, net, of rows that end by themselves: their copies are counted."""
+
+    kind: str = CHANGES
+
+    needs_all_rows = _CHANGES_ASKED
+    brief = _CHANGES_BRIEF
+
+    def _over(self, inputs: Sequence[PhysicalNode]) -> Any:
+        """The same; where rows do not end any more, there are no copies to count."""
+        return changes_of(inputs[0])
 
 
 @dataclass(frozen=True)
@@ -179,7 +190,7 @@ class HandOnRows(_OfEqualRows, OneInput):
 
 def changes_of(node: PhysicalNode) -> PhysicalNode:
     """The net changes of each instant: where rows end by themselves, their copies are counted."""
-    return SetOp((node,), CHANGES) if node.has_ends else NetChanges(node)
+    return CountedChanges((node,)) if node.has_ends else NetChanges(node)
 
 
 COPIES = {

@@ -29,6 +29,10 @@ class SnapshotJoin(MultiJoin):
     `graph` has only conditions on time, and bounds no state.
     """
 
+    error_name = "snapshot-join"
+    only_backward = (
+        "it needs tuples that stay for their whole window, and some of these are taken back"
+    )
     has_one_plan = True  # rows are found by their ends
     needs_all_rows = "a join with a changelog"
     can_expire = True  # it does keep each row until its end

@@ -292,9 +292,24 @@ class TableJoinRows(PerRow):
         )
 
     @property
+    def gives_pairs(self) -> bool:
+        """Whether rows come with those of the table."""
+        return self.kind in {"inner", "left"}
+
+    @property
+    def gives_alone(self) -> bool:
+        """Whether rows come without one of the table."""
+        return self.kind != "inner"
+
+    @property
+    def gives_matched(self) -> bool:
+        """Whether those that come so are the ones that have a match."""
+        return self.kind == "semi"
+
+    @property
     def may_multiply(self) -> bool:
         """Whether a row may come out several times."""
-        return self.kind in {"inner", "left"}
+        return self.gives_pairs
 
     @property
     def inputs(self) -> tuple[PhysicalNode, ...]:

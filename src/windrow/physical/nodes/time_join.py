@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, Self
 
 from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT, SWEEP
+from windrow.physical.explain.algorithm_facts import structure_facts
 from windrow.physical.explain.facts import Fact
 from windrow.physical.load_shedding.facts import (
     check_enough,
@@ -28,6 +29,7 @@ from windrow.physical.load_shedding.limits import (
 )
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.options import Options
 from windrow.physical.structures import USUAL, PartSizes
 from windrow.schema import Schema
 
@@ -51,6 +53,34 @@ class TimeJoin(MultiJoin):
     def __post_init__(self) -> None:
         """Has its algorithm with it: a worker need not know of what a driver was told."""
         object.__setattr__(self, "chosen", ALGORITHMS[self.algorithm])
+
+    @property
+    def is_in_structures(self) -> bool:
+        """By one algorithm."""
+        return self.algorithm == ASYMMETRIC
+
+    @property
+    def has_usual_sizes(self) -> bool:
+        """Unless the user asks for others."""
+        return self.sizes == USUAL
+
+    def _algorithm_facts(self, options: Options, keys: str) -> list[Fact]:
+        """By its structures where it has any."""
+        if self.structures:
+            return structure_facts(self, options, keys)
+        return super()._algorithm_facts(options, keys)
+
+    @property
+    def _usual_name(self) -> str:
+        return "/".join(self.structures) or super()._usual_name
+
+    @property
+    def _has_order(self) -> bool:
+        return not self.structures and super()._has_order
+
+    @property
+    def _way(self) -> tuple[object, ...]:
+        return *super()._way, self.structures
 
     @property
     def has_plans(self) -> bool:
@@ -82,7 +112,7 @@ class TimeJoin(MultiJoin):
     @property
     def follows_a_batch(self) -> bool:
         """Where it takes tuple by tuple."""
-        return self.algorithm != DEFAULT
+        return not self.is_backward
 
     @property
     def operator(self) -> str:
@@ -109,6 +139,7 @@ class SheddingJoin(TimeJoin):
 
     identity_later = ("shedding",)
     alternatives = (ASYMMETRIC,)
+    demand = "windrow.run.spark.shed_bucket_demand:ShedDemand.of"
     workload = "windrow.optimize.load_shedding.expected:left_workload"
     is_limited = True
 
@@ -177,7 +208,7 @@ class SheddingJoin(TimeJoin):
     @property
     def operator(self) -> str:
         """By backward evaluation, or by structures that follow what is kept."""
-        if self.algorithm == ASYMMETRIC:
+        if self.is_in_structures:
             return "windrow.operators.load_shedding.structured_join:StructuredShedJoinOp"
         return "windrow.operators.load_shedding.join:ShedJoinOp"
 

@@ -51,7 +51,8 @@ A full outer join judges the tuples of both inputs, so that both are copied like
 a home as well, the slice it falls into. A tuple without a match comes from its home, which sees
 all tuples that it can meet; a pair comes from the home of its first tuple.
 
-Everything here is plain arithmetic on nodes; `operators/routing/partition.py` routes arrays by it.
+Everything here is plain arithmetic on nodes; each partitioning names what routes arrays by it, in
+`operators/routing`, which is loaded where rows are.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from windrow.plan.units import show_ticks
 
@@ -90,6 +91,9 @@ class HashShares:
     classes: tuple[tuple[int, ...], ...]
     shares: tuple[int, ...]
     copies: tuple[int, ...]
+
+    router: ClassVar[str] = "windrow.operators.routing.by_hashes:by_shares"
+    owner: ClassVar[str] = ""
 
     @property
     def buckets(self) -> int:
@@ -129,6 +133,9 @@ class HashKeys:
     buckets: int
     otherwise: tuple[str, ...] = ()
 
+    router: ClassVar[str] = "windrow.operators.routing.by_hashes:by_keys"
+    owner: ClassVar[str] = ""
+
     def describe(self, join: Any, show: Show) -> str:  # noqa: ARG002
         """One line for EXPLAIN."""
         keys = ", ".join(map(show, self.columns))
@@ -159,6 +166,13 @@ class Slices:
     after: tuple[int, ...]
     buckets: int
 
+    router: ClassVar[str] = "windrow.operators.routing.by_slices:by_slices"
+
+    @property
+    def owner(self) -> str:
+        """What says which rows a bucket answers for, where all are copied."""
+        return "windrow.operators.routing.by_slices:OwnSlices.of" if self.anchor is None else ""
+
     def describe(self, join: Any, show: Show) -> str:  # noqa: ARG002
         """One line for EXPLAIN."""
         width = show_ticks(self.width, join.time_type)
@@ -179,6 +193,9 @@ class Single:
 
     reason: str
 
+    router: ClassVar[str] = ""
+    owner: ClassVar[str] = ""
+
     @property
     def buckets(self) -> int:
         """One."""
@@ -190,6 +207,13 @@ class Single:
 
 
 Partitioning: TypeAlias = "HashShares | HashKeys | Cells | Slices | Single"
+"""Each has two places beside its fields:
+
+- router: what gives the rows of a batch and the bucket of each, as `module:function`, by the node, the
+  partitioning, the port and the batch; "" where all rows go to the one bucket.
+- owner: what says which of its rows a bucket answers for, as `module:class`, made of the node, the
+  partitioning and the number of the bucket; "" where it answers for all that it finds.
+"""
 
 
 @lru_cache(maxsize=256)
@@ -312,6 +336,13 @@ class Cells:
     axes: tuple[Axis, ...]
     anchor: int | None
     buckets: int
+
+    router: ClassVar[str] = "windrow.operators.routing.by_cells:by_cells"
+
+    @property
+    def owner(self) -> str:
+        """What says which rows a bucket answers for, where all are copied."""
+        return "windrow.operators.routing.by_cells:OwnCells" if self.anchor is None else ""
 
     def copies(self, port: int) -> float:
         """To how many buckets a row of the input is sent on average: cells may share one."""

@@ -15,6 +15,9 @@ from windrow.schema import Schema
 SHOW_ALL = {"distinct", "union", "union all"}
 """The kinds that show every row of every input."""
 
+_MADE_BY = {"union all": "union_all", "changes": "bag_changes"}
+"""What makes the physical forms of kinds that do not tell one set of rows from another."""
+
 
 @dataclass(frozen=True)
 class SetOperation(Node):
@@ -36,7 +39,10 @@ class SetOperation(Node):
     kind: str
     span: Span | None = None
 
-    physical = "windrow.optimize.choose.physical_node:set_operation"
+    @property
+    def physical(self) -> str:  # type: ignore[override]
+        """By what its rows are."""
+        return f"windrow.optimize.choose.physical_node:{_MADE_BY.get(self.kind, 'set_operation')}"
 
     @property
     def is_stateful(self) -> bool:  # type: ignore[override]

@@ -70,9 +70,14 @@ class TableJoin(PerRow):
         return read.intersection(self.table.schema.names)
 
     @property
+    def only_removes(self) -> bool:
+        """Whether its rows are some of the input's, as they are."""
+        return self.kind in {"semi", "anti"}
+
+    @property
     def schema(self) -> Schema:
         """The input's columns, then the table's; a semi or anti join has the former alone."""
-        if self.kind in {"semi", "anti"}:
+        if self.only_removes:
             return self.input.schema
         return Schema(self.input.schema.fields + self.table.schema.fields)
 

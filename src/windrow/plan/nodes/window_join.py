@@ -1,9 +1,19 @@
-"""Joins of any number of inputs, by keys and windows: W-joins, outer, semi and anti joins."""
+"""Joins of any number of inputs, by keys and windows: W-joins, outer, semi and anti joins.
+
+Each is a node of its own over `WindowJoin`, and says what becomes of it:
+
+    WindowJoin            by windows of time; the base of the others
+    CountWindowJoin       by windows some of which count tuples
+    SnapshotWindowJoin    of what is alive together
+    OuterWindowJoin       by windows of time; rows also come alone
+    CandidateJoin         the same, judged by what reads it
+"""
 
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from windrow.errors import PlanError, Span
 from windrow.plan.exprs import Expr
@@ -44,13 +54,7 @@ class WindowJoin(Node):
     Attributes:
         predicates: further conditions, each over two or more inputs; in a join that is not inner,
             every condition of ON that is neither key nor window.
-        kind: "inner"; or, of two inputs, "left", "right" or "full" (outer), "semi" or "anti".
         alternative: windows that do as well as those of `graph` (EITHER WAY).
-        counts: windows that count tuples; `graph` then has only conditions on time.
-        is_snapshot: rows of inputs that take rows back join while they are alive together; `graph`
-            then has only conditions on time.
-        at_once: of an outer join: every row of a preserved input comes with NULLs as it arrives,
-            whether it has a match or not; what reads the join takes out those that have one.
     """
 
     inputs: tuple[Node, ...]
@@ -59,15 +63,22 @@ class WindowJoin(Node):
     graph: WindowGraph
     span: Span | None = None
     predicates: Predicates = ()
-    kind: str = "inner"
     alternative: WindowGraph | None = None
-    counts: CountWindows | None = None
-    is_snapshot: bool = False
-    at_once: bool = False
 
     is_stateful = True
     drops_columns = True
-    physical = "windrow.optimize.choose.physical_node:window_join"
+    physical = "windrow.optimize.choose.physical_node:time_join"
+
+    kind = "inner"
+    """Which rows come: one of those of `PRESERVED`."""
+
+    name: ClassVar[str] = "WindowJoin"
+    """What EXPLAIN calls it."""
+
+    @property
+    def spoken(self) -> str:
+        """What people call it."""
+        return "join"
 
     @property
     def key_equalities(self) -> tuple[Equality, ...]:
@@ -77,7 +88,7 @@ class WindowJoin(Node):
     @property
     def sealed(self) -> tuple[int, ...]:
         """The inputs that no condition may be tested below: each of their rows takes a place."""
-        return () if self.counts is None else self.counts.sealed
+        return ()
 
     @property
     def preserved(self) -> tuple[int, ...]:
@@ -87,13 +98,11 @@ class WindowJoin(Node):
     @property
     def alone(self) -> tuple[int, ...]:
         """The inputs of which rows come alone, as they are."""
-        return (0,) if self.kind == "semi" else self.preserved
+        return self.preserved
 
     @property
     def schema(self) -> Schema:
-        """All columns of all inputs, in order; a semi or anti join has those of the first."""
-        if self.kind in {"semi", "anti"}:
-            return self.inputs[0].schema
+        """All columns of all inputs, in order."""
         return Schema(tuple(field for node in self.inputs for field in node.schema.fields))
 
     @property
@@ -116,14 +125,6 @@ class WindowJoin(Node):
         lengths = [self.inputs[at].alive_ticks for at in alone or range(len(self.inputs))]
         known = [length for length in lengths if length is not None]
         return (max if alone else min)(known, default=None)
-
-    @property
-    def begins_at_event_time(self) -> bool:
-        """Not in an outer, semi or anti join: a tuple comes, alone or matched, at instants of its life.
-
-        It is there from each of them on, not from its own time on.
-        """
-        return self.kind == "inner" and super().begins_at_event_time
 
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """Keys, what conditions read, and all that orders the tuples of a count window."""
@@ -170,10 +171,9 @@ class WindowJoin(Node):
 
         That is before further inputs multiply the combination. What stays above: a condition on which
         the engine of the session and that of the join would not agree (see `sql/render/render.py`), and one
-        that reads no column. Only inner joins: in any other, a condition above the join says which of
-        its rows to keep, one inside says which rows match.
+        that reads no column.
         """
-        moved = tuple(p for p in predicates if self.kind == "inner" and self._belongs_inside(p))
+        moved = tuple(p for p in predicates if self._belongs_inside(p))
         if not moved:
             return self, predicates
         # The predicates of one place are asked in their order; those inside came from below.
@@ -216,22 +216,9 @@ class WindowJoin(Node):
 
     def verify_state(self) -> None:
         """Refuses windows that keep tuples for ever, or that no tuples can satisfy."""
-        if self.counts is not None:
-            self._verify_counts(self.counts)
-        elif self.is_snapshot:
-            self._verify_snapshot()
-        else:
-            self._verify_windows(self.graph)
-            if self.alternative is not None:
-                self._verify_windows(self.alternative)
-
-    def _verify_snapshot(self) -> None:
-        """Rows are kept until they end: each must."""
-        self._verify_consistent(self.graph)
-        for alias, node in zip(self.aliases, self.inputs, strict=True):
-            if not node.rows_end:
-                reason = f"no window says when a tuple of {alias} leaves"
-                raise self._keeps(alias, reason, f"{_GIVE} {alias} [RANGE INTERVAL '1' HOUR]")
+        self._verify_windows(self.graph)
+        if self.alternative is not None:
+            self._verify_windows(self.alternative)
 
     def _verify_consistent(self, graph: WindowGraph) -> None:
         if graph.is_contradictory:
@@ -256,22 +243,119 @@ class WindowJoin(Node):
         joined = f"the join of {listed(self.aliases)} keeps tuples of {alias} forever"
         return PlanError("unbounded-state", joined, reason=reason, hint=hint).at(self.span)
 
-    def _verify_counts(self, counts: CountWindows) -> None:
-        if counts.within is not None:
-            return
-        for alias, window in zip(self.aliases, counts.own, strict=True):
-            if window.rows is None and window.ticks is None:
-                reason = f"no window says which tuples of {alias} are there"
-                raise self._keeps(alias, reason, f"{_GIVE} {alias} [ROWS 100]")
-
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """Kind, conditions, windows."""
-        texts = [] if self.counts is None else self.counts.texts(self.aliases)
+        texts = self._window_texts()
         texts += dict.fromkeys(bound.text for bound in self.graph.stated if bound.text)
         windows = ", ".join(texts)
         conditions = show_equalities(self.equalities, show)
         if self.predicates:
             conditions += f" AND {show_predicates(self.predicates)}"
-        kind = f"{KIND_NAMES[self.kind]} on " if self.kind in KIND_NAMES else ""
-        name = "SnapshotJoin" if self.is_snapshot else "WindowJoin"
-        return f"{name} {kind}{conditions}{'; ' if windows else ''}{windows}"
+        return f"{self._begin()} {conditions}{'; ' if windows else ''}{windows}"
+
+    def _begin(self) -> str:
+        """How its title begins."""
+        return self.name
+
+    def _window_texts(self) -> list[str]:
+        """Its windows beside those of `graph`, as the user wrote them."""
+        return []
+
+
+@dataclass(frozen=True)
+class CountWindowJoin(WindowJoin):
+    """A join of rows that are among the newest of their streams; `graph` has conditions on time alone.
+
+    Attributes:
+        counts: the windows that count tuples.
+    """
+
+    counts: CountWindows = field(kw_only=True)
+
+    physical = "windrow.optimize.choose.physical_node:count_join"
+
+    @property
+    def sealed(self) -> tuple[int, ...]:
+        """Those whose window counts tuples."""
+        return self.counts.sealed
+
+    def verify_state(self) -> None:
+        """Some window says which tuples of each input are there."""
+        if self.counts.within is not None:
+            return
+        for alias, window in zip(self.aliases, self.counts.own, strict=True):
+            if window.rows is None and window.ticks is None:
+                reason = f"no window says which tuples of {alias} are there"
+                raise self._keeps(alias, reason, f"{_GIVE} {alias} [ROWS 100]")
+
+    def _window_texts(self) -> list[str]:
+        return self.counts.texts(self.aliases)
+
+
+@dataclass(frozen=True)
+class SnapshotWindowJoin(WindowJoin):
+    """A join of what is alive together, some of which is taken back; `graph` has conditions on time alone."""
+
+    name = "SnapshotJoin"
+    physical = "windrow.optimize.choose.physical_node:snapshot_join"
+
+    def verify_state(self) -> None:
+        """Rows are kept until they end: each must."""
+        self._verify_consistent(self.graph)
+        for alias, node in zip(self.aliases, self.inputs, strict=True):
+            if not node.rows_end:
+                reason = f"no window says when a tuple of {alias} leaves"
+                raise self._keeps(alias, reason, f"{_GIVE} {alias} [RANGE INTERVAL '1' HOUR]")
+
+
+@dataclass(frozen=True)
+class OuterWindowJoin(WindowJoin):
+    """A join of two inputs of which rows also come alone, or only do.
+
+    Attributes:
+        kind: "left", "right" or "full" (outer), "semi" or "anti".
+    """
+
+    kind: str = field(kw_only=True)
+
+    physical = "windrow.optimize.choose.physical_node:outer_join"
+
+    @property
+    def spoken(self) -> str:
+        """What people call it."""
+        return f"{KIND_NAMES[self.kind]} join"
+
+    @property
+    def alone(self) -> tuple[int, ...]:
+        """Those that are preserved; of a semi join the first."""
+        return (0,) if self.kind == "semi" else self.preserved
+
+    @property
+    def schema(self) -> Schema:
+        """A semi or anti join has the columns of the first input."""
+        return self.inputs[0].schema if self.kind in {"semi", "anti"} else super().schema
+
+    @property
+    def begins_at_event_time(self) -> bool:
+        """Not: a tuple comes, alone or matched, at instants of its life.
+
+        It is there from each of them on, not from its own time on.
+        """
+        return False
+
+    def absorb_filter(self, predicates: Predicates) -> tuple[Node, Predicates]:
+        """None: a condition above says which of the join's rows to keep, one inside which rows match."""
+        return self, predicates
+
+    def _begin(self) -> str:
+        return f"{self.name} {KIND_NAMES[self.kind]} on"
+
+
+@dataclass(frozen=True)
+class CandidateJoin(OuterWindowJoin):
+    """The pairs, and every row of a preserved input with NULLs as it arrives, matched or not.
+
+    What reads it takes out the latter where the former are there.
+    """
+
+    physical = "windrow.optimize.choose.physical_node:candidate_join"

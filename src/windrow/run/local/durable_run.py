@@ -26,9 +26,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from windrow.errors import PlanError, ResourceError
+from windrow.errors import ResourceError
 from windrow.io.protocol import NO_EPOCH, Answer, Aside, Json
 from windrow.operators.columns.arrow_types import arrow_schema, arrow_type
+from windrow.physical.options import check_needs
 from windrow.physical.query import PhysicalQuery, Planner
 from windrow.run.course import Course, Patience, ThreadedRun
 from windrow.run.local.checkpoint import Checkpoint
@@ -288,13 +289,7 @@ def start(
         for name in streams - set(followed):
             if not data[name].is_bounded:
                 raise not_replayable(name)
-    if query.options.on_late == "keep" and query.options.dead_letters is None:
-        raise PlanError(
-            "no-dead-letters",
-            'on_late="keep" needs a folder for late rows',
-            reason="a run may last forever, and would hold all of them",
-            hint="name a folder for them: dead_letters='late'",
-        )
+    check_needs(query.options)
     if course.checkpoint is not None:
         store = CheckpointStore(course.checkpoint)
 

@@ -15,7 +15,7 @@ from windrow.errors import ResourceError
 from windrow.operators.columns.arrow_types import arrow_schema, ticks_of
 from windrow.operators.columns.changes import select, take_columns
 from windrow.operators.columns.key_directory import KeyDirectory
-from windrow.operators.feeds.net_changes import signs_of
+from windrow.operators.columns.signs import signs_of
 from windrow.plan.changelogs import Instant, check_changelog, instant_ticks, more_deletes
 from windrow.plan.exprs import deep_calls
 from windrow.run.local.checkpoint import Checkpoint

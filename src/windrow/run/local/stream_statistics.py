@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from windrow.operators.columns.arrow_types import ticks_of
 from windrow.operators.columns.changes import take_columns
-from windrow.operators.engine.scheduler import Scheduler
 from windrow.physical.estimates import is_near
 from windrow.physical.query import PhysicalQuery, Planner
 from windrow.plan.catalog import StreamInfo
@@ -46,6 +45,9 @@ from windrow.run.sampled_selectivity import (
     share_within,
 )
 from windrow.schema import MIN_TICK
+
+if TYPE_CHECKING:
+    from windrow.operators.engine.scheduler import Scheduler
 
 MOST_ROWS = 100_000
 STRETCHES = 20

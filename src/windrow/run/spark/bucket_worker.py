@@ -35,7 +35,6 @@ from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.late_row_payload import DeadLetters
 from windrow.run.spark.packing import Blob, by_port, set_aside_modules
-from windrow.run.spark.shed_bucket_demand import TOLD, ShedTurn
 from windrow.run.spark.stages import (
     BESIDE,
     BLOB_ROWS,
@@ -46,6 +45,7 @@ from windrow.run.spark.stages import (
     PORT_GAP,
     PORT_LATE,
     PORT_NULL,
+    TOLD,
     StagePlan,
 )
 from windrow.run.spark.state import BucketState, Manifest, apart, together
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
     from windrow.run.spark.processor import Declared
+    from windrow.run.spark.shed_bucket_demand import ShedTurn
 
 
 class BucketWorker:

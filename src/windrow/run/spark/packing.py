@@ -29,9 +29,7 @@ from windrow.physical.query import PhysicalQuery
 from windrow.registry import load
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.late_row_payload import NAME, FirstCopies
-from windrow.run.spark.shed_bucket_demand import TOLD
-from windrow.run.spark.shed_pane_counts import counted_rows, messages
-from windrow.run.spark.stages import GUARD, LETTER, PACKED, StagePlan, row_schema
+from windrow.run.spark.stages import GUARD, LETTER, PACKED, TOLD, StagePlan, row_schema
 from windrow.schema import END, MAX_TICK, SIGN
 
 if TYPE_CHECKING:
@@ -81,7 +79,7 @@ def counter(plan: StagePlan, port: int) -> Mapper:
                 batch, rows, buckets = _routed(plan, port, to_changes(gathered, schema))
                 counts = demand.counts(port, batch, rows, buckets)
                 if counts is not None:
-                    yield counted_rows(port, counts)
+                    yield counts.table(port)
         set_aside_modules()
 
     return count
@@ -184,7 +182,7 @@ def pack_changes(
         demand = plan.demand
         counts = demand.counts(port, batch, rows, buckets) if demand is not None else None
         if counts is not None:
-            told = zip(plan.labels, messages(port, counts), strict=True)
+            told = zip(plan.labels, counts.messages(port), strict=True)
             packed += [(label, TOLD, 0, False, message) for label, message in told]
     rows_of_blobs = [dict(zip(PACKED.names, row, strict=True)) for row in packed]
     return pa.RecordBatch.from_pylist(rows_of_blobs, schema=_ARROW_PACKED)

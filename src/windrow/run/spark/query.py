@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from windrow.errors import PlanError, ResourceError, UnsupportedError
+from windrow.errors import ResourceError, UnsupportedError
 from windrow.operators.columns.arrow_types import arrow_schema
+from windrow.operators.columns.signs import CHANGE_TYPES
 from windrow.operators.engine.row_drivers import ChangelogOutput
-from windrow.operators.feeds.net_changes import CHANGE_TYPES
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.scans import ScanStream
+from windrow.physical.options import check_needs
 from windrow.physical.partitioning.shared_stages import shared_stage
 from windrow.physical.query import PhysicalQuery, RowPath, port_obstacle, row_paths
 from windrow.plan.exprs import quote_spark
@@ -419,12 +420,7 @@ def _letter_types(
     """The row type of each stream, where late rows are kept; else nothing."""
     if physical.options.on_late != "keep":
         return {}
-    if physical.options.dead_letters is None:
-        raise PlanError(
-            "no-dead-letters",
-            "late rows are to be kept, but there is no folder for them",
-            hint="name one with the option dead_letters, a path or a URI that all workers reach",
-        )
+    check_needs(physical.options)
     for node in stateful_nodes(physical.root):
         for port, is_stream in zip(node.inputs, node.fed_by_streams, strict=True):
             if is_stream and len(port.scans) > 1:

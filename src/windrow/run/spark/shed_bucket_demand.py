@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from windrow.operators.load_shedding.join import ShedJoinOp
     from windrow.operators.routing.partition import Buckets
 
-TOLD = -1
-"""In place of a port: the blob tells how many rows there are."""
-
 
 @dataclass(frozen=True)
 class Needs:
@@ -200,12 +197,9 @@ class ShedDemand:
     beforehand: Beforehand | None = None
 
     @classmethod
-    def of(cls, node: PhysicalNode, buckets: int) -> ShedDemand | None:
-        """How a node is divided among so many buckets; None where there is nothing to divide."""
-        if not node.is_limited or buckets == 1:
-            return None
-        join = cast("SheddingJoin", node)
-        return cls(join.in_bucket(buckets), join.shedding, buckets)
+    def of(cls, join: SheddingJoin, buckets: int) -> ShedDemand | None:
+        """How a join is divided among so many buckets; None where there is nothing to divide."""
+        return None if buckets == 1 else cls(join.in_bucket(buckets), join.shedding, buckets)
 
     def counts(
         self, port: int, batch: ChangeBatch, rows: Ints, buckets: Buckets

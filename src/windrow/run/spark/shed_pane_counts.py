@@ -65,6 +65,25 @@ class PaneCounts(NamedTuple):
     rows: Ints
     newest: int
 
+    def messages(self, port: int) -> Iterator[bytes]:
+        """What each bucket is told, in their order."""
+        whole = self.rows.sum(axis=0)
+        head = np.array([port, self.newest], np.int64)
+        before = np.cumsum(self.rows, axis=0) - self.rows
+        for own, below in zip(self.rows, before, strict=True):
+            told = [head, self.starts, self.stops, whole, own, below]
+            yield np.concatenate(told).tobytes()
+
+    def table(self, port: int) -> pa.RecordBatch:
+        """The counts as rows of `COUNTED`."""
+        buckets, spans = np.nonzero(self.rows)
+        columns = [
+            buckets, np.full(len(buckets), port), self.starts[spans], self.stops[spans],
+            self.rows[buckets, spans],
+        ]  # fmt: skip
+        arrays = [pa.array(own, f.type) for own, f in zip(columns, _ARROW_COUNTED, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_COUNTED)
+
 
 def counts_of(
     node: SheddingJoin, times: Ints, buckets: Buckets, many: int, can_match: Flags | None = None
@@ -96,27 +115,6 @@ def counts_of(
     starts = [max(MIN_TICK, span * width) for span in spans.tolist()]
     stops = [min(MAX_TICK, (span + 1) * width) for span in spans.tolist()]
     return PaneCounts(np.array(starts, np.int64), np.array(stops, np.int64), rows, newest)
-
-
-def messages(port: int, counts: PaneCounts) -> Iterator[bytes]:
-    """What each bucket is told, in their order."""
-    whole = counts.rows.sum(axis=0)
-    head = np.array([port, counts.newest], np.int64)
-    before = np.cumsum(counts.rows, axis=0) - counts.rows
-    for own, below in zip(counts.rows, before, strict=True):
-        told = [head, counts.starts, counts.stops, whole, own, below]
-        yield np.concatenate(told).tobytes()
-
-
-def counted_rows(port: int, counts: PaneCounts) -> pa.RecordBatch:
-    """The counts as rows of `COUNTED`."""
-    buckets, spans = np.nonzero(counts.rows)
-    columns = [
-        buckets, np.full(len(buckets), port), counts.starts[spans], counts.stops[spans],
-        counts.rows[buckets, spans],
-    ]  # fmt: skip
-    arrays = [pa.array(own, f.type) for own, f in zip(columns, _ARROW_COUNTED, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_COUNTED)
 
 
 def most_held(node: SheddingJoin, counted: pa.Table, buckets: int) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from windrow.operators.engine.base import Counters
 from windrow.physical.nodes.base import PhysicalNode
@@ -23,13 +24,19 @@ from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import Partitioning
 from windrow.physical.partitioning.shared_stages import stages
 from windrow.physical.query import PhysicalQuery, Planner
+from windrow.registry import load
 from windrow.run.spark.bucket_plan import Choice
-from windrow.run.spark.shed_bucket_demand import ShedDemand
 from windrow.run.spark.state import Identity, about, fingerprint
 from windrow.schema import END, SIGN, TIME, Field, Schema
 
+if TYPE_CHECKING:
+    from windrow.run.spark.shed_bucket_demand import ShedDemand
+
 GUARD = -1
 """Label of the row that every micro-batch sends to one place, to check whose checkpoint it is."""
+
+TOLD = -1
+"""In place of a port: the blob tells how many rows there are, of a join that sheds."""
 
 MOST_BUCKETS = 512
 """More buckets than this cost more in upkeep than they bring."""
@@ -253,7 +260,7 @@ def plan_stage(
         ),
         choice=Choice(planner, names, uuid.uuid4().hex) if planner is not None and names else None,
         above=tuple(above),
-        demand=ShedDemand.of(node, partitioning.buckets),
+        demand=load(node.demand)(node, partitioning.buckets) if node.demand else None,
         question=fingerprint(query.root),
     )
 

@@ -20,7 +20,7 @@ from windrow.plan.nodes.base import Equality, Node
 from windrow.plan.nodes.bestmatch_join import JUDGED, MINDIST, BestmatchJoin, BestPairs, Dimension
 from windrow.plan.nodes.filter import filtered
 from windrow.plan.nodes.own_windows import Range
-from windrow.plan.nodes.window_join import WindowJoin
+from windrow.plan.nodes.window_join import CandidateJoin, WindowJoin
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow.sql.bind.conditions import sort_conditions
 from windrow.sql.bind.keys import KeyEquality, add_keys, free_name, with_columns
@@ -172,14 +172,15 @@ class _Bestmatch:
         nodes, equalities = add_keys(inputs, conditions, self.scope, self.renderer, preserved)
         nodes, dimensions = self._with_dimensions(nodes, UNBOUNDED)
         nodes, times = self._with_times(nodes)
-        pairs = WindowJoin(tuple(nodes), graph.streams, equalities, graph, span_of(self.join))
+        joined = tuple(nodes), graph.streams, equalities, graph, span_of(self.join)
+        pairs = WindowJoin(*joined)
         # For the join, which looks for what is near; the search tests limits too.
         limits = self.renderer.predicates(pairs.schema, self._near(dimensions))
         candidates = filtered(pairs, limits)
         if preserved:
             near = tuple(limit for limit in limits if limit.is_portable)
             outer = kind.removesuffix(" outer")
-            candidates = replace(pairs, kind=outer, predicates=near, at_once=True)
+            candidates = CandidateJoin(*joined, predicates=near, kind=outer)
         of_columns = tuple(
             replace(d, is_time=False, eps=None) if d.is_time and d.order == MINDIST else d
             for d in dimensions

@@ -19,7 +19,12 @@ from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.own_windows import Range
 from windrow.plan.nodes.project import Project
 from windrow.plan.nodes.set_operation import SetOperation
-from windrow.plan.nodes.window_join import WindowJoin
+from windrow.plan.nodes.window_join import (
+    CountWindowJoin,
+    OuterWindowJoin,
+    SnapshotWindowJoin,
+    WindowJoin,
+)
 from windrow.plan.texts import KIND_NAMES
 from windrow.plan.types import TypeResolver
 from windrow.plan.windows import CountWindows, WindowGraph
@@ -312,18 +317,14 @@ class Lowering:
             )
         sealed = counts.sealed if counts else ()
         nodes, equalities = add_keys(inputs, keys, block.scope, self.renderer, sealed)
-        return WindowJoin(
-            tuple(nodes),
-            aliases,
-            equalities,
-            graph,
-            block.from_.span,
-            predicates,
-            block.from_.kind,
-            alternative,
-            counts,
-            is_snapshot,
-        )
+        joined = tuple(nodes), aliases, equalities, graph, block.from_.span, predicates, alternative
+        if counts is not None:
+            return CountWindowJoin(*joined, counts=counts)
+        if is_snapshot:
+            return SnapshotWindowJoin(*joined)
+        if block.from_.kind != "inner":
+            return OuterWindowJoin(*joined, kind=block.from_.kind)
+        return WindowJoin(*joined)
 
     def _check_graph(self, graph: WindowGraph, block: _Block, places: Places) -> None:
         """Refuses windows that do not bound the join; the error says what WHERE has of one."""

@@ -234,7 +234,7 @@ def test_an_iterator_cannot_be_read_again_after_a_restart(tmp_path):
 
 def test_late_rows_are_kept_only_where_there_is_a_place_for_them():
     w = session({"a": Shelf([rows(3)])}, time="t")
-    with pytest.raises(windrow.PlanError, match="needs a folder for late rows"):
+    with pytest.raises(windrow.PlanError, match="there is no folder for them"):
         w.run("SELECT COUNT(*) AS n FROM a [RANGE 5]", to=Tray(), on_late="keep")
 
 

@@ -19,9 +19,7 @@ from windrow.physical.load_shedding.limits import Least, Shedding
 from windrow.run.spark.shed_bucket_demand import Beforehand, Needs, part_of
 from windrow.run.spark.shed_pane_counts import (
     MOST_SPANS,
-    counted_rows,
     counts_of,
-    messages,
     most_held,
 )
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -42,7 +40,7 @@ def told(parts: list[tuple[int, np.ndarray, np.ndarray]]) -> list[list[bytes]]:
     for port, times, buckets in parts:
         counts = counts_of(node(), times, buckets, BUCKETS)
         if counts is not None:
-            for own, message in zip(found, messages(port, counts), strict=True):
+            for own, message in zip(found, counts.messages(port), strict=True):
                 own.append(message)
     return found
 
@@ -97,19 +95,19 @@ def test_rows_that_can_find_nothing_take_no_probes_and_no_room():
     times, buckets = np.array([5, 15, 25, 95]), np.zeros(4, np.int32)
     # The last one has no key, the first one is late.
     counts = counts_of(node(), times, buckets, BUCKETS, np.array([True, True, True, False]))
-    told = [next(messages(0, counts))]
+    told = [next(counts.messages(0))]
     needs, newest = Needs.told((), told, 10)
     assert newest == {0: 95}
     assert needs.held(node(), 10, MAX_TICK) == (2, 2)
     sent = list(needs.sent(node(), 10)(None, 100))
     assert [(own.first, own.whole) for own in sent if own.whole] == [(1, 1), (2, 1)]
     nobody = counts_of(node(), times, buckets, BUCKETS, np.zeros(4, np.bool_))
-    assert Needs.told((), messages(0, nobody)) == (Needs({}, {}), {0: 95})
+    assert Needs.told((), nobody.messages(0)) == (Needs({}, {}), {0: 95})
 
 
 def test_the_most_that_a_bucket_would_hold_is_that_of_its_fullest_window():
     sent = [(port, *rows(port, many=500)) for port in (0, 1)]
-    counted = [counted_rows(p, counts_of(node(), t, u, BUCKETS)) for p, t, u in sent]
+    counted = [counts_of(node(), t, u, BUCKETS).table(p) for p, t, u in sent]
     most = most_held(node(), pa.Table.from_batches(counted), BUCKETS)
     for bucket, found in enumerate(most):
         windows = [
@@ -229,7 +227,7 @@ def test_late_rows_count_in_no_pane_that_was_over():
 
 def test_what_is_sent_is_the_same_by_messages_and_counted_beforehand():
     sent = [(port, *rows(port)) for port in (0, 1)]
-    counted = [counted_rows(p, counts_of(node(), t, u, BUCKETS)) for p, t, u in sent]
+    counted = [counts_of(node(), t, u, BUCKETS).table(p) for p, t, u in sent]
     beforehand = Beforehand.of(node(), pa.Table.from_batches(counted), BUCKETS)
     for bucket, blobs in enumerate(told(sent)):
         panes = [*needs_of(blobs).sent(node(), MIN_TICK)(None, 1_000)]

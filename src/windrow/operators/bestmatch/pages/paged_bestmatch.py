@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from windrow.operators.columns.changes import ChangeBatch
     from windrow.operators.engine.base import Counters, Left, Snapshot
-    from windrow.operators.routing.partition import OwnCells
+    from windrow.operators.routing.by_cells import OwnCells
     from windrow.physical.nodes.bestmatch import MatwinBestmatch
 
 

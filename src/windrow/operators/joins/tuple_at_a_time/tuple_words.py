@@ -47,7 +47,6 @@ from windrow.operators.columns.total_order import (
     real_ranks,
     valid_rows,
 )
-from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.probe_orders import OrderedPair, ordered_pairs
 from windrow.physical.structures import Served, served_range
@@ -64,7 +63,7 @@ _MARGIN = 8.0
 
 def range_of(node: MultiJoin) -> Served | None:
     """The bands that a join's structures are probed by; None where it is something else."""
-    if node.algorithm != ASYMMETRIC or node.classes:
+    if not node.is_in_structures or node.classes:
         return None
     return served_range(node)
 
