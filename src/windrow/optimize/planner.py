@@ -22,8 +22,7 @@ from windrow.optimize.choose.one_core import is_paced, most_times_as_fast
 from windrow.optimize.choose.physical_node import check_match_algorithm, check_order, choose
 from windrow.optimize.choose.plans import REFERENCE_MACHINE, Machine, by_cost, plan_names, planned
 from windrow.optimize.choose.scheduling import scheduled
-from windrow.optimize.cost.remembered import Remembered
-from windrow.optimize.cost.statistics import ASSUMED_KEYS, PlanStatistics
+from windrow.optimize.cost.statistics import ASSUMED_KEYS, PlanStatistics, Remembered
 from windrow.optimize.load_shedding.plan import with_shedding
 from windrow.optimize.options import check_updates, with_hints
 from windrow.optimize.rules import (

@@ -63,8 +63,8 @@ def most_times_as_fast(
     """
     if not is_paced(root, time_type, numbers):
         return None
-    joins = [node for node in root.walk() if node.is_priced]
-    if not joins or any(not isinstance(join, MultiJoin) or join.workload for join in joins):
+    joins = [node for node in root.walk() if isinstance(node, MultiJoin)]
+    if not joins or any(join.workload for join in joins):
         return None
     if any(join.estimate is None or not join.estimate.plans for join in joins):
         return None

@@ -228,7 +228,7 @@ def _is_open(plan: PricedPlan, first: PricedPlan, options: Options) -> bool:
     if plan.note or options.order or options.structure or _is_bound(first.node, options):
         return False
     if options.join_algorithm == ASYMMETRIC:  # in which structures, it does not say
-        return plan.node.algorithm == first.node.algorithm
+        return plan.node.is_in_structures
     return options.join_algorithm is None
 
 
@@ -263,21 +263,9 @@ def _loops(node: MultiJoin) -> tuple[str, str]:
 
 def _plans(node: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) -> list[PricedPlan]:
     """Every plan that can run this join, the one at hand among them."""
-    plans: list[PricedPlan] = []
-    methods = ALGORITHMS[DEFAULT].methods if node.classes else (NESTED_LOOP,)
-    for method in methods:
-        plans += _backward_plans(node, join, method, machine)
+    plans = _backward_plans(node, join, machine)
     for name in node.alternatives:
-        algorithm = ALGORITHMS[name]
-        if algorithm.kind == SWEEP:
-            note = "" if is_bounded else WAITS
-            plans += [_sweep_plan(node, join, method, machine, note) for method in methods]
-        elif algorithm.kind == PIPELINE and (node.classes or not algorithm.needs_key):
-            plans += _pipeline_plans(node, join, name, machine)
-        elif name == ASYMMETRIC and len(node.inputs) == 2:
-            assert isinstance(node, TimeJoin), f"no {node.about} is by structures"
-            costs = structure_costs(node, join, machine.weights)
-            plans += [PricedPlan(own, us * US) for own, us in costs]
+        plans += _plans_by(name, node, join, machine, note="" if is_bounded else WAITS)
     if any(plan.node.runs_like(node) for plan in plans):
         return plans
     return [*plans, _like_another(node, join, machine)]
@@ -285,30 +273,47 @@ def _plans(node: MultiJoin, join: Sized, machine: Machine, *, is_bounded: bool) 
 
 def cost_of(node: MultiJoin, join: Sized, machine: Machine) -> float:
     """What a join costs by the plan that it has, in seconds of processor per tick."""
-    is_known = node.algorithm in node.alternatives
-    if node.algorithm == DEFAULT:
+    if node.is_backward:  # priced by itself: the best order of many streams takes long to find
         return _backward_plan(node, join, machine).seconds
-    if is_known and node.algorithm == ASYMMETRIC and len(node.inputs) == 2:
-        costs = structure_costs(node, join, machine.weights)
-        return next(us * US for own, us in costs if own.structures == node.structures)
-    if is_known and node.chosen.kind == SWEEP:
-        return _sweep_plan(node, join, node.method, machine, "").seconds
-    if is_known and node.chosen.kind == PIPELINE:
-        return _pipeline_plan(node, join, machine).seconds
-    return _like_another(node, join, machine).seconds
+    plans = _plans_by(node.algorithm, node, join, machine)
+    like = next((plan for plan in plans if plan.node.runs_like(node)), None)
+    return (like or _like_another(node, join, machine)).seconds
 
 
-def _backward_plans(
-    node: MultiJoin, join: Sized, method: str, machine: Machine
+def _plans_by(
+    name: str, node: MultiJoin, join: Sized, machine: Machine, note: str = ""
 ) -> list[PricedPlan]:
+    """The plans of an algorithm beside the usual one; none where it cannot run, or has no costs."""
+    if name not in node.alternatives:
+        return []
+    algorithm = ALGORITHMS[name]
+    if algorithm.kind == SWEEP:
+        return [_sweep_plan(node, join, method, machine, note) for method in _methods(node)]
+    if algorithm.kind == PIPELINE and (node.classes or not algorithm.needs_key):
+        return _pipeline_plans(node, join, name, machine)
+    if name == ASYMMETRIC and len(node.inputs) == 2:
+        assert isinstance(node, TimeJoin), f"no {node.about} is by structures"
+        costs = structure_costs(node, join, machine.weights)
+        return [PricedPlan(own, us * US) for own, us in costs]
+    return []
+
+
+def _methods(node: MultiJoin) -> Sequence[str]:
+    """How tuples may be looked up."""
+    return ALGORITHMS[DEFAULT].methods if node.classes else (NESTED_LOOP,)
+
+
+def _backward_plans(node: MultiJoin, join: Sized, machine: Machine) -> list[PricedPlan]:
     """Backward evaluation in the usual order or the one asked for, and in that which costs least."""
     orders = node.orders if node.is_backward else ()
-    own = node.by(DEFAULT, method, orders)
-    plans = [_backward_plan(own, join, machine)]
-    best = best_orders(*join.ways)
-    usual = [tuple(probe_order(own, start)) for start in join.widest.streams]
-    if len(node.inputs) > 2 and list(best) != usual:
-        plans.append(_backward_plan(replace(own, orders=best), join, machine))
+    plans = []
+    for method in _methods(node):
+        own = node.by(DEFAULT, method, orders)
+        plans.append(_backward_plan(own, join, machine))
+        best = best_orders(*join.ways)
+        usual = [tuple(probe_order(own, start)) for start in join.widest.streams]
+        if len(node.inputs) > 2 and list(best) != usual:
+            plans.append(_backward_plan(replace(own, orders=best), join, machine))
     return plans
 
 

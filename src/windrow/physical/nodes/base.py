@@ -303,13 +303,10 @@ class PhysicalNode:
         return type(self).__name__
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
-        """What EXPLAIN shows below the title, in this order.
+        """What EXPLAIN shows below the title, in this order. Bounds follow from the operator's numbers.
 
-        Every bound follows from the numbers that the operator uses: a plan that reads well holds.
-
-        The summary of EXPLAIN has the lines of two labels: "state" (what it holds; a line that ends with a
-        colon goes on in the next; `explain.facts.state_bound` makes that of rows held for a time) and
-        "emits" (what its rows wait for, said by the last nodes that have it).
+        The summary shows the lines of two labels: "state" (see `explain.facts.state_bound`; a line that
+        ends with a colon goes on in the next) and "emits" (that of the last node that has it).
 
         Args:
             options: those of the query.
