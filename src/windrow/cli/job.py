@@ -145,10 +145,14 @@ class Job:
         return tuple(own for own in self.read if own.place is None)
 
     @property
+    def writes_outside(self) -> bool:
+        """Whether a connector takes the answer."""
+        return self.sink is not None and self.sink.place is not None
+
+    @property
     def has_places(self) -> bool:
         """Whether something is read from, or written to, a place outside by its connector."""
-        is_outside = self.sink is not None and self.sink.place is not None
-        return is_outside or any(own.place is not None for own in self.read)
+        return self.writes_outside or any(own.place is not None for own in self.read)
 
 
 def is_here(path: str) -> bool:
@@ -158,6 +162,7 @@ def is_here(path: str) -> bool:
 
 def check_runnable(job: Job) -> None:
     """Refuses what the job asks of its sink and would not get where and how it is to run."""
+    _check_batch(job)
     sink = job.sink
     if sink is None:
         return
@@ -185,6 +190,19 @@ def check_runnable(job: Job) -> None:
             reason="Spark would remove the old answer there before it has the new one",
             hint="give each run a path of its own, or remove the old answer yourself",
         )
+
+
+def _check_batch(job: Job) -> None:
+    """Refuses a batch in process that would read a connector, and answer to a folder or the terminal."""
+    followed = [own.name for own in job.streams if own.place is not None]
+    if job.mode != "batch" or job.on != "local" or job.writes_outside or not followed:
+        return
+    raise JobError(
+        "batch-of-connector",
+        f"stream {followed[0]} is read by a connector, and the job is a batch",
+        reason="what a connector reads goes on coming; a batch takes files that are known whole",
+        hint="take mode out, and run with --until-done: the job ends with what is there",
+    )
 
 
 def register_functions(session: windrow.Session, job: Job) -> list[ModuleType]:

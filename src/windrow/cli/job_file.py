@@ -41,6 +41,7 @@ The connector's own fields say what there is to say, and of which kind it is.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import tomllib
@@ -88,6 +89,8 @@ _KEYS: dict[str, dict[str, Any]] = {
     "sink": {"path": str, "format": str, "checkpoint": str, "overwrite": bool},
 }  # fmt: skip
 """What each table of the file may say."""
+_OF_PATHS = {"path", "format", "schema", "files_per_batch", "overwrite"}
+"""What is said of files at a path, and of no connector."""
 _EXAMPLES = {
     "streams": {"path": 'path = "data/sales"', "time": 'time = "ts"'},
     "tables": {"path": 'path = "data/favorites.parquet"'},
@@ -97,6 +100,12 @@ _EXAMPLES = {
 """What it must say, for instance."""
 _NO_OPTIONS = {"self", "query", "resume", "progress"}
 """Arguments of `Session.sql` that are no options of the query."""
+_SAID_ELSEWHERE = {
+    "to": "[sink] says where the answer goes",
+    "checkpoint": 'write  checkpoint = "state"  in [sink]',
+    "until_done": "run with --until-done",
+}
+"""Arguments of `Session.run` that a job has in other places."""
 _KINDS = {
     str: "a text",
     int: "a whole number",
@@ -200,7 +209,7 @@ def _values(section: str, where: str, table: Mapping[str, Any], folder: Path) ->
     if section in {"streams", "tables", "sink"}:
         kept = ("changes",) if section == "streams" else ()
         place, values = place_in(where, table, folder, kept)
-    _check(where, values, _KEYS[section])
+    _check(where, values, _known_of(section, place))
     for key, example in _EXAMPLES[section].items():
         if key not in values and not (key == "path" and place is not None):
             raise JobError.missing_key(where, key, example)
@@ -225,6 +234,15 @@ def _values(section: str, where: str, table: Mapping[str, Any], folder: Path) ->
     return values
 
 
+def _known_of(section: str, place: Connector | None) -> Mapping[str, Any]:
+    """What a table may say; of a connector in place of files, all that it takes is told already."""
+    known = _KEYS[section]
+    if place is None:
+        return known
+    more = dict.fromkeys(inspect.signature(type(place)).parameters, object)
+    return {**more, **{key: kind for key, kind in known.items() if key not in _OF_PATHS}}
+
+
 def schema_of_text(text: str) -> Schema:
     """The columns of a text in a job file, or beside one."""
     try:
@@ -239,18 +257,19 @@ def _check_apart(
     sink: JobSink | None, letters: str | None, sources: Iterable[JobStream | JobTable]
 ) -> None:
     """What is written does not lie where rows are read: it would replace them, or be read as input."""
-    is_folder = sink is not None and sink.place is None
-    outputs = [("the sink", sink.path, sink.format)] if sink is not None and is_folder else []
+    to = None if sink is None else _path_of(sink)
+    outputs = [] if sink is None or to is None else [("the sink", to, _format_of(sink))]
     if letters is not None:
         outputs += [("dead_letters", letters, "parquet")]
     for title, path, suffix in outputs:
         own = Path(os.path.realpath(path))  # a link to a folder of data is that folder
         for source in sources:
-            if source.place is None and _is_read(own, suffix, source):
+            read = _path_of(source)
+            if read is not None and _is_read(own, suffix, read):
                 written = "the answer" if title == "the sink" else "what is late"
                 raise JobError(
                     "sink-over-source",
-                    f"{title} {path!r} and {source.title}, which reads {source.path!r}, overlap",
+                    f"{title} {path!r} and {source.title}, which reads {read!r}, overlap",
                     reason=f"{written} would replace rows that are read, or be read as some of them",
                     hint=f"give {title} a folder of its own, outside of what is read, behind links too",
                 )
@@ -266,17 +285,30 @@ def _check_apart(
             )
 
 
-def _is_read(own: Path, suffix: str, source: JobStream | JobTable) -> bool:
-    """Whether a source reads what is written into a folder, or is written over by it."""
+def _path_of(own: JobSink | JobStream | JobTable) -> str | None:
+    """Where the files are that are read or written, by a connector too; None where there are none."""
+    if own.place is None:
+        return own.path
+    path = getattr(own.place, "path", None)
+    return path if isinstance(path, str) and is_here(path) else None
+
+
+def _format_of(sink: JobSink) -> str:
+    """What the names of its files end with."""
+    return sink.format if sink.place is None else str(getattr(sink.place, "format", "parquet"))
+
+
+def _is_read(own: Path, suffix: str, path: str) -> bool:
+    """Whether what is written into a folder is read from a path, or is written over it."""
     # A pattern reads from the folder above its first wildcard on, but maybe not all of it.
-    above, *wildcards = re.split(r"[^/]*[*?\[]", source.path)
+    above, *wildcards = re.split(r"[^/]*[*?\[]", path)
     read = Path(os.path.realpath(above))
     is_inside = own.is_relative_to(read)
     # What is hidden in a folder is passed over as it is read.
     is_hidden = is_inside and any(p.startswith(("_", ".")) for p in own.relative_to(read).parts)
     if is_inside and wildcards:
         part = own / f"part-00000.{suffix}"
-        is_inside = part.match(str(read / source.path.removeprefix(above)))
+        is_inside = part.match(str(read / path.removeprefix(above)))
     if read.is_relative_to(own) or (is_inside and not is_hidden):
         return True
     return any(own.is_relative_to(link) or link.is_relative_to(own) for link in _links_in(read))
@@ -297,6 +329,9 @@ def _options(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
     options = dict(table)
     for key in _NO_OPTIONS & options.keys():
         raise JobError.unknown_key("[options]", key, tuple(ROWS), is_top=key in _TOP)
+    for key in _SAID_ELSEWHERE.keys() & options.keys():
+        said = f"[options] has no key {key!r}"
+        raise JobError("unknown-key", said, hint=_SAID_ELSEWHERE[key])
     for name, row in ROWS.items():
         if row.is_folder and isinstance(options.get(name), str):
             options[name] = _resolve(folder, options[name])

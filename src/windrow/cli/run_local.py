@@ -40,17 +40,22 @@ def open_session(job: Job) -> windrow.Session[Result]:
         reader = read_batches(source)
         data = reader.read_all() if job.mode == "batch" else reader
         session.stream(source.name, data, **source.about)
-    for table in job.tables:
-        session.table(table.name, read_batches(table).read_all())
-    register_functions(session, job)
+    _finish(session, job)
     return session
+
+
+def _finish(session: windrow.Session[Result], job: Job) -> None:
+    """Lets the session know what there is beside streams."""
+    for table in job.tables:
+        session.table(table.name, table.place or read_batches(table).read_all())
+    register_functions(session, job)
 
 
 def run_in_process(
     job: Job, *, progress: ProgressStyle, stdout: Terminal, notes: Notes, sigterm: Sigterm
 ) -> None:
     """Runs the job to its end; the answer goes to the sink, or to the terminal."""
-    if job.goes_on:
+    if job.goes_on or job.writes_outside:
         with sigterm.starting():
             run = _started(job, progress=progress, notes=notes)
         wait_for(run, sigterm)
@@ -81,13 +86,13 @@ def run_in_process(
 def _started(job: Job, *, progress: ProgressStyle, notes: Notes) -> Run:
     """Starts the job, which runs until it is stopped, or until nothing more is there."""
     session = windrow.Session()
+    is_batch = job.mode == "batch"
     for source in job.streams:
-        session.stream(source.name, source.place or _files(source), **source.about)
-    for table in job.tables:
-        session.table(table.name, table.place or read_batches(table).read_all())
-    register_functions(session, job)
+        rows = source.place or (read_batches(source).read_all() if is_batch else _files(source))
+        session.stream(source.name, rows, **source.about)
+    _finish(session, job)
     sink, checkpoint = _target(job)
-    if checkpoint is None:
+    if checkpoint is None and not is_batch:
         notes.say(
             "no checkpoint is kept: a run that ends begins anew; [sink] checkpoint names a folder"
         )
@@ -95,7 +100,7 @@ def _started(job: Job, *, progress: ProgressStyle, notes: Notes) -> Run:
         job.query,
         to=sink,
         checkpoint=checkpoint,
-        until_done=job.until_done,
+        until_done=is_batch or job.until_done,
         progress=progress,
         **job.options,
     )

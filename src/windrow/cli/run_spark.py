@@ -158,14 +158,14 @@ def _write_outside(
     """Writes the answer to a connector, until the job is stopped or done."""
     is_timed = job.trigger != AVAILABLE_NOW
     checkpoint = job.sink.checkpoint if job.sink is not None else None
+    epoch = job.trigger if is_timed else timedelta(seconds=EPOCH_S)
     run = session.run(
         job.query,
         to=place,
         checkpoint=checkpoint,
-        epoch=job.trigger if is_timed else timedelta(seconds=EPOCH_S),
         until_done=job.mode == "batch" or job.until_done or not is_timed,
         progress=progress,
-        **job.options,
+        **{"epoch": epoch, **job.options},
     )
     with Sigterm() as sigterm:
         wait_for(run, sigterm)

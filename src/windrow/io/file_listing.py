@@ -44,6 +44,7 @@ class Listing:
         self._format = format_
         self._committed = Committed(system, root)
         self._placed: dict[str, DataFile] = {}
+        self._is_of_others = False
         self.is_kept = False
         """Whether a sink keeps a log here, as far as is known."""
 
@@ -52,14 +53,20 @@ class Listing:
 
         Raises:
             BindError: a pattern matches a folder, or a file is compressed in a way that is not read.
+            DataError: a sink has begun to write among the files that are read.
         """
         if self._has_log():
+            if self._is_of_others:
+                raise _written_into(self._path)
             return list(self._of_sink())
         found = []
         for path, size, time_ns in self._listed():
             _check_compression(self._format, path)
             if size or self._format == "parquet":  # a text file without a byte has no rows yet
                 found.append(self._file(path, size, time_ns))
+        if found and self._has_log():  # they may be the first that the sink has put here
+            return list(self._of_sink())
+        self._is_of_others = bool(found)
         return found
 
     def find(self, file: DataFile, *, is_again: bool = False) -> DataFile:
@@ -193,6 +200,15 @@ class Listing:
 
 def _time_ns(info: pafs.FileInfo) -> int:
     return int(info.mtime_ns or 0)
+
+
+def _written_into(path: str) -> DataError:
+    return DataError(
+        "sink-among-files",
+        f"an answer is written into {path!r}, from which files are read that are none of its parts",
+        reason="in the folder of a files sink its parts are read, and nothing else",
+        hint="let the answer go to a folder of its own, and remove _windrow from this one",
+    )
 
 
 def _matches(pattern: str, path: str) -> bool:

@@ -455,3 +455,13 @@ def test_logs_of_many_epochs_are_few_files_and_merged_parts_are_few_too(tmp_path
     assert sorted(pq.read_table(tmp_path / "out")["n"].to_pylist()) == list(range(60))
     assert len(list((tmp_path / "out" / "_windrow" / "epochs" / "r").iterdir())) < 20
     assert about.sink().open("r", Answer(pa.schema([("n", pa.int64())]))) == 59
+
+
+def test_a_table_has_no_place_aside_for_what_is_no_row(tmp_path):
+    (tmp_path / "t.csv").write_text("k,name\n1,one\nno,two\n")
+    about = windrow.files(
+        str(tmp_path), format="csv", schema="k BIGINT, name STRING", bad_rows="aside"
+    )
+    with pytest.raises(DataError, match=r"aside-of-table\]: the table t has 1 records") as refused:
+        windrow.Session().table("t", about)
+    assert "t.csv" in str(refused.value)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from contracts.source_contract import taken, through_json
 
@@ -239,3 +240,14 @@ def test_a_file_of_a_plain_folder_that_is_gone_is_an_error(tmp_path):
     with pytest.raises(DataError, match="is gone") as caught:
         follower.step()
     assert caught.value.condition == "file-gone"
+
+
+def test_a_run_that_writes_into_the_folder_that_it_reads_says_so(tmp_path):
+    for number in range(3):
+        rows = pa.table({"id": [number], "ts": [number]})
+        pq.write_table(rows, tmp_path / f"{number}.parquet")
+    w = windrow.Session()
+    w.stream("a", windrow.files(str(tmp_path)), time="ts")
+    run = w.run("SELECT id, ts FROM a", to=windrow.files(str(tmp_path)), until_done=True)
+    with pytest.raises(DataError, match="sink-among-files"):
+        run.wait()

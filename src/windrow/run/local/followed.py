@@ -175,7 +175,19 @@ class FollowedSource(BatchReader):
 
 
 def table_at(name: str, outside: Source) -> pa.Table:
-    """All rows that a source has, for a table."""
+    """All rows that a source has, for a table.
+
+    Raises:
+        DataError: something there is no row, for which a table has no place aside.
+    """
     whole = FollowedSource(name, outside, until_done=True, ends=True)
     batches = [batch for batch in whole.batches(None, 0) if isinstance(batch, pa.RecordBatch)]
+    _, aside = whole.place(sum(batch.num_rows for batch in batches), is_within=False)
+    if aside:
+        raise DataError(
+            "aside-of-table",
+            f"the table {name} has {len(aside):,} records that could not be read as rows",
+            reason=f"the first, at {aside[0].offset}: {aside[0].why}",
+            hint="mend them, or leave them out where the table is kept; only streams have a place aside",
+        )
     return pa.Table.from_batches(batches, arrow_schema(whole.schema))
