@@ -78,6 +78,31 @@ def test_markers_of_transactions_leave_gaps_and_what_was_aborted_is_not_read(bro
     assert [t.num_rows for t in taken(of(broker, topic).source(), (since, told)).values()] == [10]
 
 
+def test_queries_read_one_stream_side_by_side_each_by_itself(broker):
+    topic = broker.topic(partitions=3)
+    produce(broker, topic, numbers(0, 20_000))
+    made = windrow.Session()
+    made.stream("s", of(broker, topic, with_columns=["_offset"]), time="_offset", lateness=20_000)
+    seen: list[list[int]] = [[], [], []]
+
+    def keep(own, rows, epoch):
+        own += rows["n"].to_pylist()
+
+    runs = [
+        made.run(
+            "SELECT n FROM s",
+            to=windrow.call(partial(keep, own)),
+            until_done=True,
+        )
+        for own in seen
+    ]
+    answer = made.sql("SELECT n FROM s").to_arrow()
+    for run in runs:
+        run.wait()
+    for own in [*seen, answer["n"].to_pylist()]:
+        assert sorted(own) == list(range(20_000))
+
+
 def test_what_is_not_committed_yet_is_not_read(broker):
     topic = broker.topic()
     produce(broker, topic, numbers(0, 3))

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import UnsupportedError
-from windrow.io.protocol import Connector, Source, source_of
+from windrow.io.protocol import Connector, Source
 from windrow.plan.exprs import FEW_LEVELS
 from windrow.runners.base import Question, Registered, RegisteredData, Run, SessionRunner
 
@@ -42,7 +42,7 @@ class LocalRunner(SessionRunner):
         from windrow.run.local.followed import FollowedSource  # noqa: PLC0415
 
         if isinstance(data, Connector | Source):
-            source: sources.BatchReader = FollowedSource(name, source_of(data))
+            source: sources.BatchReader = FollowedSource(name, data)
         else:
             source = sources.source_of(name, data, schema)
         return RegisteredData(
@@ -89,6 +89,7 @@ class LocalRunner(SessionRunner):
         from windrow.physical.query import levels  # noqa: PLC0415
         from windrow.run.local.execution import Execution  # noqa: PLC0415
         from windrow.run.local.feeds import system_clock  # noqa: PLC0415
+        from windrow.run.local.followed import opened  # noqa: PLC0415
         from windrow.run.local.result import Result  # noqa: PLC0415
         from windrow.run.local.tables import check_refreshed  # noqa: PLC0415
         from windrow.run.progress import renderer  # noqa: PLC0415
@@ -97,11 +98,12 @@ class LocalRunner(SessionRunner):
         planner = question.planner(registered, self.measured(registered))
         # The answer may be asked for again when names stand for other data.
         data = dict(registered.data)
+        streams = {scan.stream for scan in question.physical.root.scans}
 
         def begin() -> Execution:
             return Execution(
                 question.physical,
-                data,
+                opened(data, streams),
                 resume=question.resume,
                 renderer=renderer(question.progress),
                 arrival_clock=self._clock or system_clock,

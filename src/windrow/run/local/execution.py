@@ -73,6 +73,7 @@ class Execution:
         planner: Planner | None = None,
     ) -> None:
         self.query = query
+        self._sources = sources
         self.adapting = Adapting(query, planner)
         self.late: dict[str, list[pa.RecordBatch]] = defaultdict(list)
         self._bell = Bell()
@@ -179,6 +180,11 @@ class Execution:
         `is_woken` is asked when a reader found nothing, and when `wake` is called.
         """
         self._feeds.wait(self._due, is_woken, seconds)
+
+    def end_here(self) -> None:
+        """Has streams that are followed end where there is nothing more now."""
+        for scan in self.query.root.scans:
+            self._sources[scan.stream].end_here()
 
     def wake(self) -> None:
         """Has who waits look again, from any thread."""

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from windrow.errors import DataError
-from windrow.io.protocol import FEW_ROWS, Aside, Json, Offsets, Source
+from windrow.io.protocol import FEW_ROWS, Aside, Connector, Json, Offsets, Source, source_of
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.run.local.sources import NOTHING_NOW, BatchReader, Silence
 
@@ -68,7 +68,9 @@ class FollowedSource(BatchReader):
 
     Args:
         name: the stream's.
-        outside: where its rows are.
+        outside: where its rows are. Each query opens a connector for itself; a source that a user has
+            made serves one at a time.
+        columns: those that a query was planned by; those that the source has if None.
         patiently: calls something outside, again and again while it does not answer; for the thread
             that reads.
         until_done: whether it is read no further where there is nothing more now.
@@ -84,15 +86,19 @@ class FollowedSource(BatchReader):
     def __init__(
         self,
         name: str,
-        outside: Source,
+        outside: Connector | Source,
         *,
+        columns: pa.Schema | None = None,
         patiently: Callable[[Callable[[], Any]], Any] = lambda call: call(),
         until_done: bool = False,
         ends: bool = False,
         most_rows: int = FEW_ROWS,
     ) -> None:
-        super().__init__(name, outside.columns())
-        self.outside = outside
+        self.outside = source_of(outside)
+        self._outside = outside
+        found = self.outside.columns()  # so it has looked at what is there before a sink writes
+        self._columns = found if columns is None else columns
+        super().__init__(name, self._columns)
         self._patiently = patiently
         self._until_done = until_done
         self._ends = ends
@@ -103,12 +109,25 @@ class FollowedSource(BatchReader):
         self._lock = threading.Lock()
 
     def anew(
-        self, *, patiently: Callable[[Callable[[], Any]], Any], until_done: bool, ends: bool
+        self,
+        *,
+        patiently: Callable[[Callable[[], Any]], Any] = lambda call: call(),
+        until_done: bool = False,
+        ends: bool = False,
     ) -> FollowedSource:
-        """The same stream for a run of its own."""
+        """The same stream for a query of its own, with the columns that it was planned by."""
         return FollowedSource(
-            self._name, self.outside, patiently=patiently, until_done=until_done, ends=ends
+            self._name,
+            self._outside,
+            columns=self._columns,
+            patiently=patiently,
+            until_done=until_done,
+            ends=ends,
         )
+
+    def end_here(self) -> None:
+        """Has the stream end where there is nothing more now."""
+        self._until_done = self._ends = True
 
     def go_on_from(self, place: Place, rows: int) -> None:
         """Is told where to begin, and how many rows were taken up to there."""
@@ -172,6 +191,14 @@ class FollowedSource(BatchReader):
         if not parts:
             return pa.RecordBatch.from_pylist([], schema=arrow_schema(self.schema))
         return pa.concat_batches(parts)
+
+
+def opened(data: Mapping[str, BatchReader], streams: Set[str]) -> dict[str, BatchReader]:
+    """The data of a query over some streams, in which it has each followed one for itself."""
+    return {
+        name: own.anew() if isinstance(own, FollowedSource) and name in streams else own
+        for name, own in data.items()
+    }
 
 
 def table_at(name: str, outside: Source) -> pa.Table:

@@ -71,8 +71,9 @@ class Result:
     the beginning, over the same data. That is an error if a stream was given as an iterator, which can
     be read only once.
 
-    While no stream has anything new, asking for the next rows waits. `stop` ends the query, from any
-    thread. As a context manager a result is stopped on the way out.
+    While no stream has anything new, a loop waits for the next rows. `to_..` ends with what is there,
+    if streams are followed (`windrow.files`, `windrow.kafka` ..). `stop` ends the query, from any thread.
+    As a context manager a result is stopped on the way out.
 
     Ctrl-C takes effect between two steps of the query. The result can still be read then: no row is lost
     or doubled. A second Ctrl-C does not wait for the end of the step; after it the result cannot be used.
@@ -196,7 +197,7 @@ class Result:
     def to_arrow(self) -> pa.Table:
         """The rest of the answer as an Arrow table; all of it if no row was asked for before.
 
-        After the end it gives the whole answer again.
+        After the end it gives the whole answer again. Streams that are followed end with what is there.
 
         Raises:
             DataError: it is asked again, and a stream was given as an iterator, which can be read once.
@@ -210,8 +211,10 @@ class Result:
             True
         """
         batches: list[pa.RecordBatch] = []
+        rest = iter(self)
+        self.execution.end_here()
         try:
-            batches.extend(self)  # in one step of C, so that no batch is on its way in an interrupt
+            batches.extend(rest)  # in one step of C, so that no batch is on its way in an interrupt
         except BaseException:
             self.execution.give_back(batches)
             raise

@@ -74,6 +74,9 @@ class BatchReader(ABC):
         """Whether rows are read in another order than that in which they were given."""
         return False
 
+    def end_here(self) -> None:  # noqa: B027  # most end by themselves
+        """Has a stream that is followed end where there is nothing more now."""
+
     @abstractmethod
     def batches(self, time: str | None, skip: int) -> Iterator[pa.RecordBatch | Silence]:
         """The rows in batches of canonical types, without the first `skip` rows.
