@@ -320,9 +320,21 @@ class KafkaSink(Sink):
             self._abandon()
             raise away(self._about.servers, "the client has not come back from a call")
 
+    def _cause(self, error: Any) -> Any:
+        """What has broken the transaction, in the middle of a call that knows only that it is broken."""
+        kafka = confluent_kafka()
+        is_unsaid = error.code() == kafka.KafkaError._STATE and error.txn_requires_abort()
+        if is_unsaid and self._producer is not None:
+            try:
+                self._producer.commit_transaction(0)  # a broken one is refused, with the cause
+            except kafka.KafkaException as refused:
+                return refused.args[0]
+        return error
+
     def _judged(self, error: Any) -> Exception:
         kafka = confluent_kafka()
         about = self._about
+        error = self._cause(error)
         if error.code() == kafka.KafkaError.MSG_SIZE_TOO_LARGE or "size too large" in error.str():
             self._must_abort = True
             return DataError(

@@ -196,3 +196,16 @@ def test_a_key_type_without_equality_is_refused_by_name():
         "  its values have no equality that Windrow knows\n"
         "  hint: compare a number, a text, a time, or a struct, list or map of those"
     )
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_what_lies_below_a_null_is_not_computed_with(kind):
+    width = kind.bit_width // 8
+    signaling = {4: 0x7F800001, 8: 0x7FF0000000000001}[width]  # a NaN that tells of any arithmetic
+    bits = np.array([signaling, 0], f"<u{width}")
+    column = pa.Array.from_buffers(kind, 2, [pa.py_buffer(b"\x02"), pa.py_buffer(bits)])
+    assert column.to_pylist() == [None, 0.0]
+    assert (
+        key_words([column], nulls_match=True).words[1]
+        == key_words([pa.array([0.0], kind)], nulls_match=True).words[0]
+    )

@@ -160,8 +160,9 @@ def exact_words(column: pa.Array) -> Words:
     if pa.types.is_boolean(kind):
         column, kind = column.cast(pa.uint8()), pa.uint8()
     if pa.types.is_floating(kind):
-        numbers = fixed_values(column, f"<f{kind.bit_width // 8}").astype(np.float64)
-        numbers += 0.0  # -0.0 becomes 0.0
+        values = fixed_values(column, f"<f{kind.bit_width // 8}")
+        with np.errstate(invalid="ignore"):  # below a NULL may be anything, signaling NaNs too
+            numbers = values.astype(np.float64) + 0.0  # -0.0 becomes 0.0
         numbers[np.isnan(numbers)] = np.nan  # one bit pattern for all
         return numbers.view(np.uint64)
     if pa.types.is_decimal128(kind) or pa.types.is_decimal256(kind):
