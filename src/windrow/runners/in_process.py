@@ -89,7 +89,6 @@ class LocalRunner(SessionRunner):
         from windrow.physical.query import levels  # noqa: PLC0415
         from windrow.run.local.execution import Execution  # noqa: PLC0415
         from windrow.run.local.feeds import system_clock  # noqa: PLC0415
-        from windrow.run.local.followed import opened  # noqa: PLC0415
         from windrow.run.local.result import Result  # noqa: PLC0415
         from windrow.run.local.tables import check_refreshed  # noqa: PLC0415
         from windrow.run.progress import renderer  # noqa: PLC0415
@@ -103,7 +102,7 @@ class LocalRunner(SessionRunner):
         def begin() -> Execution:
             return Execution(
                 question.physical,
-                opened(data, streams),
+                {**data, **{name: data[name].for_query() for name in streams}},
                 resume=question.resume,
                 renderer=renderer(question.progress),
                 arrival_clock=self._clock or system_clock,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,6 +125,10 @@ class FollowedSource(BatchReader):
             ends=ends,
         )
 
+    def for_query(self) -> FollowedSource:
+        """One that follows the outside by itself."""
+        return self.anew()
+
     def end_here(self) -> None:
         """Has the stream end where there is nothing more now."""
         self._until_done = self._ends = True
@@ -191,14 +195,6 @@ class FollowedSource(BatchReader):
         if not parts:
             return pa.RecordBatch.from_pylist([], schema=arrow_schema(self.schema))
         return pa.concat_batches(parts)
-
-
-def opened(data: Mapping[str, BatchReader], streams: Set[str]) -> dict[str, BatchReader]:
-    """The data of a query over some streams, in which it has each followed one for itself."""
-    return {
-        name: own.anew() if isinstance(own, FollowedSource) and name in streams else own
-        for name, own in data.items()
-    }
 
 
 def table_at(name: str, outside: Source) -> pa.Table:

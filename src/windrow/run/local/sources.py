@@ -74,6 +74,10 @@ class BatchReader(ABC):
         """Whether rows are read in another order than that in which they were given."""
         return False
 
+    def for_query(self) -> BatchReader:
+        """The same data for one query, where queries cannot share what is open."""
+        return self
+
     def end_here(self) -> None:  # noqa: B027  # most end by themselves
         """Has a stream that is followed end where there is nothing more now."""
 
