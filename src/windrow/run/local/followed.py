@@ -131,7 +131,8 @@ class FollowedSource(BatchReader):
 
     def end_here(self) -> None:
         """Has the stream end where there is nothing more now."""
-        self._until_done = self._ends = True
+        self._ends = True
+        self._until_done = True
 
     def go_on_from(self, place: Place, rows: int) -> None:
         """Is told where to begin, and how many rows were taken up to there."""
@@ -148,12 +149,14 @@ class FollowedSource(BatchReader):
         self._marks = self._marks or deque([Mark(rows, since)])
         try:
             while True:
+                # Asked before the look: what was there when it was told to end here is read.
+                is_last, ends = self._until_done, self._ends
                 end = ahead or self._patiently(lambda: self.outside.latest(since, self._most_rows))  # noqa: B023
                 ahead = None
                 if end == since:
                     is_over = self.outside.has_ended(since)
-                    self.is_dry = is_over or self._until_done
-                    if is_over or (self._until_done and self._ends):
+                    self.is_dry = is_over or is_last
+                    if is_over or (is_last and ends):
                         return
                     yield NOTHING_NOW
                     continue

@@ -10,6 +10,8 @@ import pytest
 from pyarrow import csv
 
 import windrow
+from windrow.io import Source
+from windrow.run.local.followed import FollowedSource
 
 JOIN = "SELECT a.n FROM a, b WHERE a.n = b.n WINDOW = 0"
 
@@ -97,3 +99,39 @@ def test_queries_over_one_stream_do_not_share_what_it_has_open(folder, tmp_path)
     runs["first"].wait()
     assert sorted(seen["first"]) == sorted(seen["second"]) == [*range(100), 200, 201]
     assert {name: run.aside for name, run in runs.items()} == {"first": 1, "second": 1}
+
+
+class Growing(Source):
+    """Numbers; `look` is called while somebody looks how many there are."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.look = lambda: None
+
+    def columns(self):
+        return pa.schema([("n", pa.int64())])
+
+    def start(self):
+        return {"0": 0}
+
+    def latest(self, since, most_rows=0):  # noqa: ARG002
+        found = {"0": len(self.numbers)}
+        self.look()
+        return found
+
+    def read(self, partition, start, end):  # noqa: ARG002
+        yield pa.record_batch({"n": pa.array(self.numbers[start:end], pa.int64())})
+
+
+def test_what_comes_during_the_last_look_is_read():
+    source = Growing()
+    followed = FollowedSource("s", source)
+
+    def arrive():
+        source.look = lambda: None
+        source.numbers.append(7)
+        followed.end_here()
+
+    source.look = arrive
+    found = [own for own in followed.batches(None, 0) if isinstance(own, pa.RecordBatch)]
+    assert [n for own in found for n in own["n"].to_pylist()] == [7]
