@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from windrow.errors import InternalError
@@ -75,6 +75,18 @@ class PhysicalNode:
     lets_go_of_met: ClassVar[bool] = False
     """Whether it drops a row as soon as it has matched, so that rows need not wait for a whole batch."""
 
+    works_on_signs: ClassVar[bool] = False
+    """Whether it takes rows that are taken back as well as rows that end."""
+
+    hears_of_expiry: ClassVar[bool] = False
+    """Whether, with negative tuples, rows say what goes, so that it need not be woken by time."""
+
+    only_forgets_ahead: ClassVar[bool] = False
+    """Whether it only forgets rows if it is advanced beyond the query's watermark."""
+
+    is_limited: ClassVar[bool] = False
+    """Whether it has a limit on what it may hold or do; beyond it, it sheds or fails."""
+
     if TYPE_CHECKING:
 
         @property
@@ -105,6 +117,10 @@ class PhysicalNode:
     def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
         made: Any = replace(self, inputs=tuple(inputs))  # type: ignore[type-var]
         return made  # type: ignore[no-any-return]
+
+    def common(self, kind: type[Any]) -> dict[str, Any]:
+        """What it says of itself as a node of a kind, for a node of another kind in its place."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(kind)}
 
     def walk(self) -> Iterator[PhysicalNode]:
         """The node and all below it, each before its inputs."""
@@ -212,11 +228,6 @@ class PhysicalNode:
     def own_window(self) -> tuple[str, int] | None:
         """The window that it keeps rows by: "ticks" or "rows", and how many."""
         return None
-
-    @property
-    def works_on_signs(self) -> bool:
-        """Whether it takes rows that are taken back as well as rows that end."""
-        return False
 
     @property
     def keeps_buckets(self) -> bool:
@@ -344,16 +355,6 @@ class PhysicalNode:
         return tuple(not child.has_state for child in self.inputs)
 
     @property
-    def hears_of_expiry(self) -> bool:
-        """Whether, with negative tuples, rows say what goes, so that it need not be woken by time."""
-        return False
-
-    @property
-    def only_forgets_ahead(self) -> bool:
-        """Whether it only forgets rows if it is advanced beyond the query's watermark."""
-        return False
-
-    @property
     def plan_name(self) -> str:
         """By which of several plans it runs, in a few words; "" if there is only one."""
         return ""
@@ -383,11 +384,6 @@ class PhysicalNode:
         return None
 
     # All questions about shedding; the answers here are those of nodes without a limit.
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether it has a limit on what it may hold or do; beyond it, it sheds or fails."""
-        return False
 
     @property
     def sheds(self) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 from windrow.physical.algorithms import (
     ALGORITHMS,
@@ -101,6 +101,9 @@ class MultiJoin(Inner):
         """Whether it asks nothing of the times of rows but that they are alive together."""
         return False
 
+    has_one_plan: ClassVar[bool] = False
+    """Whether there is nothing to weigh."""
+
     error_name: ClassVar[str]
     only_backward: ClassVar[str]
     """Of a join that backward evaluation alone runs: its name in errors, and why no other does."""
@@ -139,11 +142,6 @@ class MultiJoin(Inner):
         """How it looks tuples up where they are found by their ends, by backward evaluation alone."""
         return self.method if self.is_backward else (HASH if self.classes else NESTED_LOOP)
 
-    @property
-    def has_one_plan(self) -> bool:
-        """Whether there is nothing to weigh."""
-        return False
-
     def cannot_shed(self, asked: str | None) -> str:
         """It joins by time, by an algorithm that counts what it keeps."""
         counts_kept = self.is_backward or self.is_in_structures
@@ -160,10 +158,6 @@ class MultiJoin(Inner):
             if a != b
         )
         return reach_all and self.alternative is None
-
-    def common(self) -> dict[str, Any]:
-        """What any join says of itself, for a join of another kind over the same inputs."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(MultiJoin)}
 
     def by(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from windrow.physical.explain.facts import (
@@ -205,8 +205,8 @@ class EstimatingAggregate(SlidingAggregate):
         cls, node: SlidingAggregate, inputs: int, aggregates: tuple[Aggregate, ...], schema: Schema
     ) -> EstimatingAggregate:
         """That of an aggregate over a join of so many inputs that sheds."""
-        own = {entry.name: getattr(node, entry.name) for entry in fields(SlidingAggregate)}
-        return cls(**own | {"aggregates": aggregates, "schema": schema}, estimated_from=inputs)
+        own = node.common(SlidingAggregate) | {"aggregates": aggregates, "schema": schema}
+        return cls(**own, estimated_from=inputs)
 
     def _own_facts(self) -> list[Fact]:
         """What its answers are, and how they come about."""
