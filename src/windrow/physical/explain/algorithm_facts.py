@@ -13,7 +13,7 @@ from windrow.physical.algorithms import (
     PIPELINE,
     SWEEP,
 )
-from windrow.physical.explain.facts import Fact, event_time, plus
+from windrow.physical.explain.facts import Fact, event_time, plus, said
 from windrow.physical.options import Options
 from windrow.physical.probe_orders import first_ready, is_along_path, pipeline_order, probe_order
 from windrow.physical.structures import BUFFER, served_range
@@ -29,11 +29,11 @@ def algorithm_facts(node: MultiJoin, options: Options, keys: str) -> list[Fact]:
     """The algorithm, how it answers, and why it was taken; `keys` are the join's as text."""
     algorithm = node.chosen
     method = f"hash on {keys}" if node.method == "hash" else "nested loop"
-    return [
-        ("algorithm", [f"{algorithm.title}, {method}"]),
-        ("how", [algorithm.how]),
+    return said(
+        ("algorithm", f"{algorithm.title}, {method}"),
+        ("how", algorithm.how),
         ("why", [_why(node, options), *_within_memory(node, options)]),
-    ]
+    )
 
 
 def search_facts(node: MultiJoin, below: int, time_type: str) -> list[Fact]:
@@ -42,12 +42,12 @@ def search_facts(node: MultiJoin, below: int, time_type: str) -> list[Fact]:
     `below` is what the operator's watermark trails by.
     """
     if node.chosen.kind != PIPELINE:
-        return [("probes", _probes(node))]
+        return said(("probes", _probes(node)))
     order = pipeline_order(node)
-    return [
-        ("pipeline", [_levels(node, order)]),
+    return said(
+        ("pipeline", _levels(node, order)),
         ("between", _intermediate(node, order, below, time_type)),
-    ]
+    )
 
 
 def _why(node: MultiJoin, options: Options) -> str:
@@ -146,13 +146,13 @@ def structure_facts(node: TimeJoin, options: Options, keys: str) -> list[Fact]:
         other = node.aliases[1 - at]
         title = node.sizes.title(name)
         lines.append(f"window of {alias}: {title}; a new {other} {_found(node, name)}")
-    return [
-        ("algorithm", [f"{node.chosen.title}, {'/'.join(node.structures)}"]),
-        ("how", [node.chosen.how]),
+    return said(
+        ("algorithm", f"{node.chosen.title}, {'/'.join(node.structures)}"),
+        ("how", node.chosen.how),
         ("structures", lines),
-        ("kept by", [_kept_by(node, keys)]),
+        ("kept by", _kept_by(node, keys)),
         ("why", _why_structures(node, options)),
-    ]
+    )
 
 
 def _found(node: MultiJoin, name: str) -> str:

@@ -22,9 +22,10 @@ Show: TypeAlias = Callable[[str], str]
 """Gives a flat column name as the user knows it."""
 
 
-def said(*facts: Fact) -> list[Fact]:
-    """The facts that have something to say."""
-    return [fact for fact in facts if fact[1]]
+def said(*facts: tuple[str, str | list[str]]) -> list[Fact]:
+    """The facts that have something to say, each by a line or by several."""
+    every = ((label, [told] if isinstance(told, str) else told) for label, told in facts if told)
+    return list(every)
 
 
 ONCE_FINAL = "each row once no later row can change it"

@@ -12,6 +12,7 @@ from windrow.physical.explain.facts import (
     drop_condition,
     event_time,
     plus,
+    said,
     state_bound,
 )
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
@@ -132,17 +133,17 @@ def _facts(node: AsofSweep, show: Show) -> list[Fact]:
     keys = ", ".join(show_class(key, show) for key in node.classes)
     alone = f"rows of {left} without a match "
     alone += "come with NULLs" if node.gives_unmatched else "are absent"
-    return [
-        ("algorithm", ["one sweep over both inputs in time order, the newest row per key at hand"]),
+    return said(
+        ("algorithm", "one sweep over both inputs in time order, the newest row per key at hand"),
         ("match", [f"per row of {left}, {choice}", *([f"among rows with {keys}"] if keys else [])]),
-        ("ties", [f"of several at one time, {_TIES[match.direction]} by the columns of {right}"]),
-        ("unmatched", [alone]),
-        ("final", [_final(node, below, time_type)]),
+        ("ties", f"of several at one time, {_TIES[match.direction]} by the columns of {right}"),
+        ("unmatched", alone),
+        ("final", _final(node, below, time_type)),
         ("retention", _retention(node, below, time_type)),
         ("state", _state(node, below)),
-        ("emits", [_emission(node, time_type)]),
-        ("why", ["each row is touched once as time passes over it, whatever the windows hold"]),
-    ]
+        ("emits", _emission(node, time_type)),
+        ("why", "each row is touched once as time passes over it, whatever the windows hold"),
+    )
 
 
 def _final(node: AsofSweep, below: int, time_type: str) -> str:

@@ -88,17 +88,17 @@ class MatwinBestmatch(TwoStreamJoin):
         left, right = self.aliases
         keys = [show_class(key, show) for key in self.classes]
         return said(
-            ("algorithm", [f"{self.algorithm}: {MATCH_ALGORITHMS[self.algorithm]}"]),
+            ("algorithm", f"{self.algorithm}: {MATCH_ALGORITHMS[self.algorithm]}"),
             ("dimensions", [show_dimension(d, time_type, show) for d in self.dimensions]),
             ("orders", _orders(self)),
             ("candidates", [show_bound(left, right, self.lo, self.hi, time_type), *keys]),
             ("kept", _kept(self)),
-            ("unmatched", [_unmatched(self)]),
+            ("unmatched", _unmatched(self)),
             ("final", _final(self, below, time_type)),
             ("retention", _retention(self, below, time_type)),
             ("state", _state(self, below)),
             ("pages", _pages(self, keys, show)),
-            ("emits", [_emission(self, time_type)]),
+            ("emits", _emission(self, time_type)),
             ("why", _why(self, options)),
         )
 
@@ -326,18 +326,18 @@ class SlidingSkyline(MakesChanges, OneInput):
         ]
         if self.marks:
             state.append("and the tuples that may be unmatched yet")
-        facts: list[Fact] = [
+        return said(
             ("dimensions", [show_dimension(d, time_type, show) for d in self.dimensions]),
             ("orders", _partial_orders(self)),
-            ("rows", [rows]),
-            ("kept", ["pairs that none alive dominates", *_AMONG[self.kind]]),
+            ("rows", rows),
+            ("kept", ["pairs that none alive dominates", _AMONG[self.kind]]),
             ("unmatched", _rows_of_one_side(self)),
             ("state", [*state, f"and those that wait for {trailing}"]),
             (
                 "on Spark",
-                ["a task sends on those of its pairs that are best among them at some instant"],
+                "a task sends on those of its pairs that are best among them at some instant",
             ),
-            ("emits", [f"the changes of each instant below {trailing}"]),
+            ("emits", f"the changes of each instant below {trailing}"),
             (
                 "why",
                 [
@@ -347,8 +347,7 @@ class SlidingSkyline(MakesChanges, OneInput):
                     " that change",
                 ],
             ),
-        ]
-        return [fact for fact in facts if fact[1]]
+        )
 
     @property
     def title(self) -> str:
@@ -379,12 +378,11 @@ _ALL_TOGETHER = {
 """Why pairs are judged in one place."""
 
 _AMONG = {
-    "plain": ["among all pairs"],
-    "left outer": ["among the pairs of its left tuple"],
-    "right outer": ["among the pairs of its right tuple"],
-    "full outer": [
-        "among the pairs of its left tuple, or of its right one: a pair stays while either says so"
-    ],
+    "plain": "among all pairs",
+    "left outer": "among the pairs of its left tuple",
+    "right outer": "among the pairs of its right tuple",
+    "full outer": "among the pairs of its left tuple, or of its right one: a pair stays while either"
+    " says so",
 }
 
 

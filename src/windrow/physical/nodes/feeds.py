@@ -12,6 +12,7 @@ from windrow.physical.explain.facts import (
     drop_condition,
     lifetime,
     plus,
+    said,
     source_name,
     state_bound,
 )
@@ -43,26 +44,24 @@ class ExpireRows(MakesChanges, SameColumns, OneInput):
         time_type, below = self.time_type, self.input.delay
         source, alive = source_name(self.input), self.input.alive_ticks
         trailing = plus("the watermark", -below, time_type)
-        facts = [
-            ("rows", [lifetime(self.input, alive)]),
+        retention = state = ""
+        if alive is not None:
+            gone = drop_condition(self.input, source, alive, below, time_type)
+            retention = f"{gone} + 1 tick, when its negative is out"
+            state = alive_bound(self, self.input, source, alive, below)
+        return said(
+            ("rows", lifetime(self.input, alive)),
+            ("retention", retention),
+            ("state", state),
             (
                 "emits",
-                [
-                    f"the rows below {trailing} in the order of time, and each as a negative at its end"
-                ],
+                f"the rows below {trailing} in the order of time, and each as a negative at its end",
             ),
             (
                 "why",
-                [
-                    "negative tuples: what stands above takes rows back by value, and keeps no window"
-                ],
+                "negative tuples: what stands above takes rows back by value, and keeps no window",
             ),
-        ]
-        if alive is not None:
-            gone = drop_condition(self.input, source, alive, below, time_type)
-            facts.insert(1, ("retention", [f"{gone} + 1 tick, when its negative is out"]))
-            facts.insert(2, ("state", [alive_bound(self, self.input, source, alive, below)]))
-        return facts
+        )
 
     @property
     def whole_inputs(self) -> tuple[PhysicalNode, ...]:
@@ -122,17 +121,15 @@ class CountRows(MakesChanges, OneInput):
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which rows stay, and what is kept."""
         each = self._each(show)
-        return [
-            ("rows", [f"from t until the time of row {self.rows} after it{each}"]),
-            ("order", [BY_TIME_AND_COLUMNS]),
+        return said(
+            ("rows", f"from t until the time of row {self.rows} after it{each}"),
+            ("order", BY_TIME_AND_COLUMNS),
             (
                 "state",
-                [
-                    f"{self.alias}: the newest {self.rows} rows{each}, and what waits for the watermark"
-                ],
+                f"{self.alias}: the newest {self.rows} rows{each}, and what waits for the watermark",
             ),
-            ("emits", ["the rows below the watermark, and those that they push out"]),
-        ]
+            ("emits", "the rows below the watermark, and those that they push out"),
+        )
 
     def _each(self, show: Show) -> str:
         return f" of each {', '.join(map(show, self.partition))}" if self.partition else ""
@@ -161,21 +158,15 @@ class CountChanges(CountRows):
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which rows stay, and what is kept."""
-        return [
-            (
-                "rows",
-                [f"while it is among the newest {self.rows}{self._each(show)} of those there"],
-            ),
-            ("order", [BY_TIME_AND_COLUMNS]),
+        return said(
+            ("rows", f"while it is among the newest {self.rows}{self._each(show)} of those there"),
+            ("order", BY_TIME_AND_COLUMNS),
             (
                 "state",
-                [f"{self.alias}: the rows inserted and not deleted: any of them may come back"],
+                f"{self.alias}: the rows inserted and not deleted: any of them may come back",
             ),
-            (
-                "emits",
-                ["the rows below the watermark, and those that they push out or bring back"],
-            ),
-        ]
+            ("emits", "the rows below the watermark, and those that they push out or bring back"),
+        )
 
 
 @dataclass(frozen=True)
@@ -236,14 +227,14 @@ class ResolveChanges(OneInput):
             state = state_bound(self, self.input, self.alias, self.ticks, 0).also(
                 ", less what is deleted"
             )
-        return [
-            ("changes", [f"{self.scans[0].changes} says which rows come and which go"]),
-            ("deletes", [f"the newest row that is equal in {', '.join(map(show, self.compared))}"]),
-            ("rows", [rows]),
-            ("state", [state]),
-            ("emits", ["the changes below the watermark, each delete with the end of its row"]),
-            ("why", ["a delete looks up its own row: a change costs the rows equal to it"]),
-        ]
+        return said(
+            ("changes", f"{self.scans[0].changes} says which rows come and which go"),
+            ("deletes", f"the newest row that is equal in {', '.join(map(show, self.compared))}"),
+            ("rows", rows),
+            ("state", state),
+            ("emits", "the changes below the watermark, each delete with the end of its row"),
+            ("why", "a delete looks up its own row: a change costs the rows equal to it"),
+        )
 
     @property
     def own_window(self) -> tuple[str, int] | None:

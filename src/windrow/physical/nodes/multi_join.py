@@ -384,7 +384,7 @@ class MultiJoin(Inner):
             *self._window_facts(below),
             *search_facts(self, below, self.time_type),
             ("tests", tests(self)),
-            ("emits", [self._emission()]),
+            ("emits", self._emission()),
             *estimate_facts(self, self.time_type),
         )
 
@@ -412,8 +412,8 @@ class MultiJoin(Inner):
         graph, time_type = self.graph, self.time_type
         ports = range(len(self.inputs))
         members = list(zip(self.inputs, self.aliases, map(self.retention, ports), strict=True))
-        return [
-            ("form", [self._form()]),
+        return said(
+            ("form", self._form()),
             ("windows", stated_windows(graph, time_type)),
             ("implied", implied_windows(graph, time_type)),
             ("tightened", tightened_windows(graph, time_type)),
@@ -427,7 +427,7 @@ class MultiJoin(Inner):
                     *self._own_state(),
                 ],
             ),
-        ]
+        )
 
     def _form(self) -> str:
         form = self.graph.form
@@ -440,8 +440,8 @@ class MultiJoin(Inner):
         graph, time_type = self.alternative, self.time_type
         if graph is None:
             return []
-        return [
+        return said(
             ("or reversed", [*window_meanings(graph, time_type), "each combination once"]),
             ("implied", implied_windows(graph, time_type)),
             ("tightened", tightened_windows(graph, time_type)),
-        ]
+        )

@@ -13,6 +13,7 @@ from windrow.physical.explain.facts import (
     drop_condition,
     event_time,
     plus,
+    said,
     show_bound,
     state_bound,
 )
@@ -99,8 +100,8 @@ class RangeAggregate(TwoStreamJoin):
         columns = tuple(str(one.columns[1]) for one in self.classes)
         sliding = SlidingAggregate(self.right, columns, self.aggregates, self.schema)
         added = show_ticks(self.own_delay, time_type)
-        return [
-            ("algorithm", [f"a sliding aggregate of {right} per key, read by each row of {left}"]),
+        return said(
+            ("algorithm", f"a sliding aggregate of {right} per key, read by each row of {left}"),
             (
                 "counted",
                 [
@@ -108,9 +109,9 @@ class RangeAggregate(TwoStreamJoin):
                     *keys,
                 ],
             ),
-            ("unmatched", [f"rows of {left} with nothing to count: COUNT 0, all else NULL"]),
+            ("unmatched", f"rows of {left} with nothing to count: COUNT 0, all else NULL"),
             ("keeps", kept_per_group(sliding, is_steady=True)),
-            ("final", [f"a row of {left} once {watermark} > {final}"]),
+            ("final", f"a row of {left} once {watermark} > {final}"),
             (
                 "retention",
                 [
@@ -130,10 +131,10 @@ class RangeAggregate(TwoStreamJoin):
             ),
             (
                 "emits",
-                [f"{ONCE_FINAL}; adds {f'a delay of {added}' if self.own_delay else 'no delay'}"],
+                f"{ONCE_FINAL}; adds {f'a delay of {added}' if self.own_delay else 'no delay'}",
             ),
             ("why", cost_of_a_change(sliding, is_steady=True)),
-        ]
+        )
 
     @property
     def title(self) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from windrow.allocation.loads import Case
 from windrow.physical.algorithms import ASYMMETRIC
 from windrow.physical.estimates import show_count, show_rate
-from windrow.physical.explain.facts import Fact, lag_terms, largest_lateness
+from windrow.physical.explain.facts import Fact, lag_terms, largest_lateness, said
 from windrow.physical.load_shedding.enough import check_enough
 from windrow.physical.load_shedding.limits import (
     BEST,
@@ -138,12 +138,12 @@ class SheddingJoin(TimeJoin):
 
     def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
         """What is shed, by which rule, and what is expected of it."""
-        return [
+        return said(
             ("sheds", self._what()),
             ("divided", self._divided()),
             ("expected", self._expected()),
             ("on Spark", _on_spark(self.shedding)),
-        ]
+        )
 
     def _own_limit(self) -> list[str]:
         """The memory that all of it shares, where that is limited."""

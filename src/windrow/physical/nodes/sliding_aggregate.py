@@ -134,8 +134,8 @@ class SlidingAggregate(MakesChanges, OneInput):
             accumulators.append("the number of rows alive, to know when a group is gone")
         return said(
             *self._own_facts(),
-            ("groups", [f"one per {keys}" if keys else "one, from the first event on"]),
-            ("rows", [lifetime(self.input, alive)]),
+            ("groups", f"one per {keys}" if keys else "one, from the first event on"),
+            ("rows", lifetime(self.input, alive)),
             ("keeps", accumulators),
             ("retention", self._expiry(source, alive, below)),
             (
@@ -145,10 +145,7 @@ class SlidingAggregate(MakesChanges, OneInput):
                     *values_in_state(self, has_ends=alive is not None, is_steady=is_steady),
                 ],
             ),
-            (
-                "emits",
-                [f"the changes of each instant below {trailing}, net, deletes before inserts"],
-            ),
+            ("emits", f"the changes of each instant below {trailing}, net, deletes before inserts"),
             ("why", cost_of_a_change(self, is_steady=is_steady)),
         )
 
@@ -210,7 +207,7 @@ class EstimatingAggregate(SlidingAggregate):
 
     def _own_facts(self) -> list[Fact]:
         """What its answers are, and how they come about."""
-        return [
+        return said(
             (
                 "estimates",
                 [
@@ -226,7 +223,7 @@ class EstimatingAggregate(SlidingAggregate):
                     f" {2**self.estimated_from - 1} sets of streams; Student's quantile",
                 ],
             ),
-        ]
+        )
 
     def _kept_per_group(self, *, is_steady: bool) -> list[str]:  # noqa: ARG002
         """What each is estimated by."""

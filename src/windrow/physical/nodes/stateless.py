@@ -349,7 +349,7 @@ class TableJoinRows(PerRow):
                 f", in process with an index on {keys}, on Spark as Spark keeps it",
             )
         return said(
-            ("table", [f"in process, {found}; on Spark, a join with a static DataFrame"]),
-            ("state", [f"{self.alias}: the whole table{held}"]),
+            ("table", f"in process, {found}; on Spark, a join with a static DataFrame"),
+            ("state", f"{self.alias}: the whole table{held}"),
             ("why", [self.place] if self.place else []),
         )
