@@ -179,14 +179,21 @@ def _shown(given: object) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
-def _different(info: StreamInfo, column: str, number: float) -> tuple[str, Figure]:
-    found = info.schema.find(column)
+def _column(stream: str, schema: Schema, name: str, condition: str, purpose: str) -> Field:
+    """The column of a stream that the user names for a purpose, as the data has it."""
+    found = schema.find(name)
     if found is None:
         raise UnknownColumn(
-            "unknown-column-of-distinct",
-            f"the stream {info.name} has no column {column!r} whose values could be counted",
-            hint=f"one of {nearest(column, info.schema.names)}",
+            condition,
+            f"the stream {stream} has no column {name!r} {purpose}",
+            hint=f"one of {nearest(name, schema.names)}",
         )
+    return found
+
+
+def _different(info: StreamInfo, column: str, number: float) -> tuple[str, Figure]:
+    purpose = "whose values could be counted"
+    found = _column(info.name, info.schema, column, "unknown-column-of-distinct", purpose)
     if not 1 <= number <= _MOST_DIFFERENT:
         raise BindError(
             "bad-distinct",
@@ -289,13 +296,8 @@ def _punctuation(info: StreamInfo, column: str | None) -> str | None:
     """The column of punctuations as the data spells it, checked."""
     if column is None:
         return None
-    found = info.schema.find(column)
-    if found is None:
-        raise UnknownColumn(
-            "unknown-punctuation-column",
-            f"the stream {info.name} has no column {column!r} that says which rows are punctuations",
-            hint=f"one of {nearest(column, info.schema.names)}",
-        )
+    purpose = "that says which rows are punctuations"
+    found = _column(info.name, info.schema, column, "unknown-punctuation-column", purpose)
     if found.type != "boolean":
         raise BindError(
             "bad-punctuation-type",
@@ -351,13 +353,7 @@ def _time_column(name: str, schema: Schema, time: str | None) -> str | None:
     """The time column as the data spells it, checked."""
     if time is None:
         return None
-    found = schema.find(time)
-    if found is None:
-        raise UnknownColumn(
-            "unknown-time-column",
-            f"the stream {name} has no column {time!r} to take its time from",
-            hint=f"one of {nearest(time, schema.names)}",
-        )
+    found = _column(name, schema, time, "unknown-time-column", "to take its time from")
     if found.type not in TIME_TYPES:
         raise BindError(
             "bad-time-type",
@@ -377,13 +373,8 @@ def of_changes(info: StreamInfo, column: str | None) -> StreamInfo:
     if column is None:
         return info
     name, schema, time = info.name, info.schema, info.time
-    found = schema.find(column)
-    if found is None:
-        raise UnknownColumn(
-            "unknown-changes-column",
-            f"the stream {name} has no column {column!r} that says how its rows change",
-            hint=f"one of {nearest(column, schema.names)}",
-        )
+    purpose = "that says how its rows change"
+    found = _column(name, schema, column, "unknown-changes-column", purpose)
     if found.type != "string":
         raise BindError(
             "bad-changes-type",

@@ -113,11 +113,6 @@ class MatwinBestmatch(TwoStreamJoin):
         """For EXPLAIN."""
         return f"MatwinBestmatch {' with '.join(self.aliases)}, {self.kind}"
 
-    @property
-    def brief(self) -> str:
-        """What it joins."""
-        return f"{self.about} of {self.title.partition(' ')[2]}"
-
     def _without_keys(self, buckets: int) -> Partitioning:
         return cells_of(self, buckets)
 

@@ -27,7 +27,7 @@ from windrow.physical.explain.facts import (
     window_meanings,
 )
 from windrow.physical.nodes.base import KeyClass, PhysicalNode
-from windrow.physical.nodes.shapes import Inner
+from windrow.physical.nodes.shapes import StreamJoin
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import Partitioning, Slices, hypercube, show_class
 from windrow.physical.probe_orders import path_order
@@ -35,11 +35,11 @@ from windrow.plan.exprs import Expr
 from windrow.plan.functions import UserFunction
 from windrow.plan.statistics import Figure, Rates
 from windrow.plan.windows import WindowGraph
-from windrow.schema import END, Schema
+from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
-class MultiJoin(Inner):
+class MultiJoin(StreamJoin):
     """Every combination of a row per input that meets keys, predicates and windows.
 
     Attributes:
@@ -72,8 +72,6 @@ class MultiJoin(Inner):
     orders: tuple[tuple[int, ...], ...] = ()
     estimate: Estimate | None = None
 
-    is_stateful = True
-    is_join = True
     is_joined = True
     is_priced = True
 
@@ -312,11 +310,6 @@ class MultiJoin(Inner):
             return None
         sources = {figure.source for _, figure in self.estimate.known}
         return Figure(self.estimate.output, f"estimate by {', '.join(sorted(sources))}")
-
-    @property
-    def row_marks(self) -> tuple[str, ...]:
-        """Ends as below; no row is taken back."""
-        return tuple(mark for mark in self.marks_below if mark == END)
 
     @property
     def alive_ticks(self) -> int | None:

@@ -137,6 +137,11 @@ class RangeAggregate(TwoStreamJoin):
         )
 
     @property
+    def brief(self) -> str:
+        """What it joins, and counts."""
+        return f"{self.about} {self.title.partition(' ')[2]}"
+
+    @property
     def title(self) -> str:
         """For EXPLAIN."""
         return f"RangeAggregate {' with '.join(self.aliases)}: {show_aggregates(self.aggregates)}"

@@ -123,11 +123,20 @@ class MakesChanges(PhysicalNode):
     row_marks = (SIGN,)
 
 
-class TwoStreamJoin(TwoInputs):
-    """A join of two inputs that gives, per row, the best, the newest or totals of its matches."""
+class StreamJoin(Inner):
+    """A join of streams, which takes no row back."""
 
     is_stateful = True
     is_join = True
+
+    @property
+    def row_marks(self) -> tuple[str, ...]:
+        """Ends as below."""
+        return tuple(mark for mark in self.marks_below if mark == END)
+
+
+class TwoStreamJoin(StreamJoin, TwoInputs):
+    """A join of two inputs that gives, per row, the best, the newest or totals of its matches."""
 
     classes: tuple[KeyClass, ...]
     """The keys, each with a column of both inputs."""
@@ -143,6 +152,11 @@ class TwoStreamJoin(TwoInputs):
         """Its name without the article."""
         return self.spoken.split(" ", 1)[1]
 
+    @property
+    def brief(self) -> str:
+        """What it joins."""
+        return f"{self.about} of {self.title.partition(' ')[2]}"
+
     def partitioning(self, buckets: int) -> Partitioning:
         """By all keys together, which both inputs have."""
         if self.classes:
@@ -155,8 +169,3 @@ class TwoStreamJoin(TwoInputs):
             f"any row of {right} may be the match of any row of {left}; an equality in ON would"
             " spread the join"
         )
-
-    @property
-    def row_marks(self) -> tuple[str, ...]:
-        """Ends as below; no row is taken back."""
-        return tuple(mark for mark in self.marks_below if mark == END)

@@ -135,9 +135,15 @@ class Node:
     def verify_delay(self) -> None:
         """Raises a PlanError where its rows may trail the watermark without a bound."""
 
+    @property
+    def columns_read(self) -> set[str]:
+        """The columns of its inputs that it reads, whatever is wanted of it."""
+        return set()
+
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """Per input, the columns that must reach it to give those that are wanted."""
-        return [set(wanted) for _ in self.inputs]
+        needed = self.columns_read | wanted
+        return [needed & set(child.schema.names) for child in self.inputs]
 
     def narrowed(self, wanted: Set[str]) -> Node:  # noqa: ARG002
         """The same without what it would read or compute for columns that nobody wants."""
