@@ -31,15 +31,11 @@ if TYPE_CHECKING:
 class AsofSweep(TwoStreamJoin):
     """As-of join: one sweep over both inputs in time order, the newest right row of each key kept.
 
+    Its fields are those of `AsofJoin`; the right rows have all columns, which order rows of one time.
+
     Attributes:
-        left: the rows that ask.
-        right: the rows that answer, with all columns: these order rows of one time.
-        aliases: how the user calls the two.
-        match: which right row a left one takes.
         classes: the keys, each of both inputs.
-        kind: "inner" or "left".
         keep: per input, the columns that the result carries; `schema` lists them in order.
-        schema: the columns of the result.
     """
 
     left: PhysicalNode

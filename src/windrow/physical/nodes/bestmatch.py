@@ -250,19 +250,8 @@ def _emission(node: MatwinBestmatch, time_type: str) -> str:
 class SlidingSkyline(MakesChanges, OneInput):
     """The pairs of its input that no other pair alive dominates, as a changelog.
 
-    Attributes:
-        input: the pairs, each with its end.
-        kind: that of the bestmatch join: "plain", or "left outer", "right outer", "full outer".
-        dimensions: what pairs are compared by; their columns are the input's.
-        groups: lists of columns. A pair is judged among those with equal values in one of them, and
-            is in the answer while one list says so. An empty list: all pairs together.
-        spread_by: the columns that keep every group together in one place; empty where none do.
-        schema: the columns of the result.
-        marks: per side, a column that is NULL where a row of the input has no tuple of that side,
-            and only there. Such a row is in the answer while no pair of its tuple is alive. () where
-            all rows are pairs.
-        spread_else: what keeps groups together in rows that have NULLs for `spread_by`; () where
-            none do.
+    The input are the pairs, each with its end; the other fields are those of `BestPairs`, and the
+    columns of the result.
     """
 
     input: PhysicalNode

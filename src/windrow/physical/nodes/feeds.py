@@ -91,12 +91,7 @@ BY_TIME_AND_COLUMNS = "time, then the columns from left to right"
 class CountRows(MakesChanges, OneInput):
     """The newest rows of a stream, [ROWS n] or [PARTITION BY k ROWS n], as changes.
 
-    Attributes:
-        input: the stream's rows, with all columns: these order rows of one time.
-        alias: how the user calls the stream.
-        rows: how many rows stay.
-        partition: so many for each value of these columns; () for one window.
-        schema: the columns that are shown.
+    Its fields are those of `NewestRows`, whose input has all columns, and `schema`: those shown.
     """
 
     input: PhysicalNode
@@ -173,13 +168,8 @@ class CountChanges(CountRows):
 class ResolveChanges(OneInput):
     """The relation that a stream of changes describes: each delete with the row it takes back.
 
-    Attributes:
-        input: the changes.
-        alias: how the user calls the stream.
-        compared: the columns that say which rows are equal: all but the time column.
-        ticks: the stream's [RANGE]; None: a row is there until it is deleted.
-        time: the time column, None where nothing above needs it.
-        schema: the columns that are shown.
+    Its fields are those of `ChangeFeed`, and `schema`: the columns that are shown. `time` is None where
+    nothing above needs it.
     """
 
     input: PhysicalNode

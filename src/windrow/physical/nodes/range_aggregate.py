@@ -40,14 +40,10 @@ if TYPE_CHECKING:
 class RangeAggregate(TwoStreamJoin):
     """WINDOW JOIN: each left row with aggregates over the right rows of an interval around it.
 
+    Its fields are those of `RangeAggregateJoin`; arguments are plain columns of the right input.
+
     Attributes:
-        left: the rows that ask.
-        right: the rows that are aggregated; arguments are plain columns of it.
-        aliases: how the user calls the two.
         classes: the keys, each of both inputs.
-        lo: how many ticks before its own time the interval of a left row begins.
-        hi: how many ticks after it the interval ends.
-        aggregates: what is asked of the right rows.
         keep: the columns of the left input that the result carries.
         schema: these, then one column per aggregate.
     """

@@ -258,15 +258,7 @@ class UnionRows(SameColumns):
 class TableJoinRows(PerRow):
     """Joins each row with a table that does not move; event time, end and sign pass through.
 
-    Attributes:
-        input: the rows.
-        table: a scan of the table, perhaps below filters and projections.
-        alias: how the user calls the table.
-        kind: "inner", "left" (outer), "semi" or "anti".
-        keys: the equalities, by which rows of the table are looked up.
-        predicates: further conditions on a row and a row of the table.
-        schema: the columns that are used above; none of the table in a semi or anti join.
-        place: why it stands where it does, for EXPLAIN.
+    Its fields are those of `TableJoin`, and `schema`: the columns that are used above.
     """
 
     input: PhysicalNode

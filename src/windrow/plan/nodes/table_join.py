@@ -32,7 +32,9 @@ class TableJoin(PerRow):
 
     Attributes:
         table: a TableScan, perhaps below a Filter.
+        alias: how the user calls the table.
         kind: "inner", "left" (outer), "semi" or "anti".
+        keys: the equalities, by which rows of the table are looked up.
         predicates: further conditions on a row and a row of the table.
         place: why it stands where it does, for EXPLAIN.
     """
