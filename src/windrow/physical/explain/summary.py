@@ -17,6 +17,8 @@ has such a fact; where it is stateful, by its `brief` (runs); by its estimate, w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from windrow.physical.estimates import (
     MOST_CORES,
@@ -29,9 +31,10 @@ from windrow.physical.estimates import (
 )
 from windrow.physical.explain.facts import Fact, HeldRows, show_promises
 from windrow.physical.explain.query_facts import StageFacts, cost_line, has_cost, memory_line
-from windrow.physical.explain.stated_rates import AT_MOST, StatedRates
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery, Runner
+from windrow.plan.exprs import Expr
+from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.query import Query
 from windrow.plan.statistics import ASSUMED, HINT, SEEN, Figure
 from windrow.plan.units import show_ticks
@@ -40,6 +43,32 @@ MOST_LINES = 12
 """Of the summary. What is kept has those that are left, `LEAST_KEPT` of them at least."""
 
 LEAST_KEPT, MOST_KEPT, MOST_WAITS, MOST_ATTENTION = 2, 4, 2, 3
+
+AT_MOST = "at most"
+"""Where a number is from that counts rows which a filter may take out."""
+
+
+@dataclass(frozen=True)
+class StatedRates:
+    """The rates of the streams below a plan as the user wrote it; a `Rates`."""
+
+    plan: Node
+
+    def of_stream(self, stream: str) -> Figure | None:
+        """As stated."""
+        known = (own.statistics.rate for own in self.plan.streams if own.name == stream)
+        return next(known, None)
+
+    def rate(self, node: Any) -> Figure | None:
+        """As the node says; None where it rests on a number that nobody knows."""
+        found: Figure | None = node.rate(self)
+        return None if found is None or ASSUMED in found.source else found
+
+    def passing_rate(self, node: Any, predicates: tuple[Expr, ...]) -> Figure | None:  # noqa: ARG002
+        """That of all rows: how many of them pass, nobody has said."""
+        found = self.rate(node)
+        return found and Figure(found.value, AT_MOST)
+
 
 Explained = Sequence[tuple[PhysicalNode, list[Fact]]]
 """Nodes from the top down, each with its facts."""

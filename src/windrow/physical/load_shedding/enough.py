@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_enough(join: SheddingJoin, buckets: int = 1) -> None:
-    """Refuses a join, or that of each of several buckets, that has too little to hold or to do.
-
-    Raises:
-        PlanError: it has.
-    """
+    """Refuses a join, or that of each of several buckets, that has too little to hold or to do."""
     shedding, inputs = join.shedding, len(join.inputs)
     if shedding.gives_nothing(inputs, join.shed_row_bytes):
         raise PlanError(
@@ -35,11 +31,7 @@ def check_enough(join: SheddingJoin, buckets: int = 1) -> None:
 
 
 def check_enough_for_rows(join: SheddingJoin, shedding: Shedding, row_bytes: int) -> None:
-    """The same of memory in bytes, once it is known how wide tuples are.
-
-    Raises:
-        DataError: it does not suffice.
-    """
+    """The same of memory in bytes, once it is known how wide tuples are."""
     inputs, parts, memory = len(join.inputs), shedding.parts, shedding.memory
     keeps_nothing = shedding.gives_nothing(inputs, row_bytes)
     is_too_little = keeps_nothing or shedding.keeps_too_little(inputs, row_bytes)

@@ -115,7 +115,10 @@ class PhysicalNode:
         return self._over(inputs)
 
     def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        made: Any = replace(self, inputs=tuple(inputs))  # type: ignore[type-var]
+        return self._changed(inputs=tuple(inputs))
+
+    def _changed(self, **fields: Any) -> Self:
+        made: Any = replace(self, **fields)  # type: ignore[type-var]
         return made  # type: ignore[no-any-return]
 
     def common(self, kind: type[Any]) -> dict[str, Any]:

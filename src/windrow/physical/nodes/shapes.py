@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.partitioning.buckets import HashShares, Single
@@ -55,8 +54,7 @@ class OneInput(Inner):
         return (self.input,)
 
     def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        made: Any = replace(self, input=inputs[0])  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
+        return self._changed(input=inputs[0])
 
 
 class PerRow(Inner):
@@ -111,8 +109,7 @@ class TwoInputs(Inner):
         return (self.left, self.right)
 
     def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        made: Any = replace(self, left=inputs[0], right=inputs[1])  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
+        return self._changed(left=inputs[0], right=inputs[1])
 
 
 class MakesChanges(PhysicalNode):

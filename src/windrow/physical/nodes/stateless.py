@@ -309,7 +309,7 @@ class TableJoinRows(PerRow):
         return (self.input, self.table)
 
     def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        return replace(self, input=inputs[0], table=inputs[1])
+        return self._changed(input=inputs[0], table=inputs[1])
 
     @property
     def matches(self) -> list[str]:

@@ -184,13 +184,10 @@ class Node:
 class Leaf(Node):
     """A node that reads what lies outside of the query."""
 
+    alias: str
+    """How the user calls it."""
+
     inputs = ()
-
-    if TYPE_CHECKING:
-
-        @property
-        def alias(self) -> str:
-            """How the user calls it."""
 
     def _over(self, inputs: Sequence[Node]) -> Self:  # noqa: ARG002
         return self
@@ -209,11 +206,7 @@ class Leaf(Node):
 class OneInput(Node):
     """A node over one `input`."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def input(self) -> Node:
-            """What it reads."""
+    input: Node
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -259,22 +252,13 @@ class SameColumns(OneInput):
 class PairJoin(Node):
     """A join of `left` and `right`; if it says nothing else, it has the columns of both."""
 
+    left: Node
+    right: Node
+    equalities: tuple[Equality, ...]
+    """The keys."""
+
     drops_columns = True
     is_stateful = True
-
-    if TYPE_CHECKING:
-
-        @property
-        def left(self) -> Node:
-            """The first input."""
-
-        @property
-        def right(self) -> Node:
-            """The second input."""
-
-        @property
-        def equalities(self) -> tuple[Equality, ...]:
-            """The keys."""
 
     @property
     def key_equalities(self) -> tuple[Equality, ...]:
