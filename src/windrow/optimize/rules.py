@@ -290,7 +290,7 @@ def _of_what_is_alive(node: MultiJoin, inputs: tuple[PhysicalNode, ...]) -> Snap
     """The join of inputs that take rows back, which has one way to look tuples up."""
     graph = WindowGraph(node.graph.streams, ())
     own = {"inputs": inputs, "graph": graph, "method": node.method_by_ends}
-    return SnapshotJoin(**node.common(MultiJoin) | own)
+    return SnapshotJoin(**node.common() | own)
 
 
 def _pushed_to(

@@ -268,4 +268,4 @@ def _expiring(join: MultiJoin) -> ExpiringJoin:
         "orders": join.orders if join.is_backward else (),
         "estimate": join.estimate if join.has_one_plan else ONE_PLAN,
     }
-    return ExpiringJoin(**join.common(MultiJoin) | own)
+    return ExpiringJoin(**join.common() | own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from windrow.errors import InternalError
@@ -72,6 +72,9 @@ class PhysicalNode:
     estimates: ClassVar[bool] = False
     """Whether it estimates totals of rows that were partly shed: every bucket learns at which times."""
 
+    gives_all_rows: ClassVar[bool] = False
+    """Whether every row of its inputs is one of its own."""
+
     lets_go_of_met: ClassVar[bool] = False
     """Whether it drops a row as soon as it has matched, so that rows need not wait for a whole batch."""
 
@@ -120,10 +123,6 @@ class PhysicalNode:
     def _changed(self, **fields: Any) -> Self:
         made: Any = replace(self, **fields)  # type: ignore[type-var]
         return made  # type: ignore[no-any-return]
-
-    def common(self, kind: type[Any]) -> dict[str, Any]:
-        """What it says of itself as a node of a kind, for a node of another kind in its place."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(kind)}
 
     def walk(self) -> Iterator[PhysicalNode]:
         """The node and all below it, each before its inputs."""
@@ -215,7 +214,7 @@ class PhysicalNode:
     @property
     def whole_inputs(self) -> tuple[PhysicalNode, ...]:
         """The inputs of which every row is a row of its own, alive as long."""
-        return ()
+        return self.inputs if self.gives_all_rows else ()
 
     @property
     def held_inputs(self) -> tuple[PhysicalNode, ...] | None:

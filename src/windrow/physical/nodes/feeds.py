@@ -36,6 +36,7 @@ class ExpireRows(MakesChanges, SameColumns, OneInput):
 
     identity_fields = ("input",)
     is_stateful = True
+    gives_all_rows = True
     about = "expiry"
     operator = "windrow.operators.feeds.expire:ExpireRowsOp"
 
@@ -62,11 +63,6 @@ class ExpireRows(MakesChanges, SameColumns, OneInput):
                 "negative tuples: what stands above takes rows back by value, and keeps no window",
             ),
         )
-
-    @property
-    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
-        """The one input."""
-        return (self.input,)
 
     @property
     def held_inputs(self) -> tuple[PhysicalNode, ...]:

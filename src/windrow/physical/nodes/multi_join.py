@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from windrow.physical.algorithms import (
     ALGORITHMS,
@@ -27,7 +27,7 @@ from windrow.physical.explain.facts import (
     window_meanings,
 )
 from windrow.physical.nodes.base import KeyClass, PhysicalNode
-from windrow.physical.nodes.shapes import StreamJoin
+from windrow.physical.nodes.shapes import StreamJoin, fields_of
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import Partitioning, Slices, hypercube, show_class
 from windrow.physical.probe_orders import path_order
@@ -156,6 +156,10 @@ class MultiJoin(StreamJoin):
             if a != b
         )
         return reach_all and self.alternative is None
+
+    def common(self) -> dict[str, Any]:
+        """What any join says of itself, for a join of another kind over the same inputs."""
+        return fields_of(self, MultiJoin)
 
     def by(
         self,

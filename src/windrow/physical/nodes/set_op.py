@@ -179,15 +179,11 @@ class HandOnRows(_OfEqualRows, OneInput):
     input: PhysicalNode
 
     kind = "rows"
+    gives_all_rows = True
     held_inputs = ()
     needs_all_rows = _SETS_ASKED
     brief = ""  # of what runs it is no step: its rows are those of the input
     operator = "windrow.operators.feeds.net_changes:HandOnOp"
-
-    @property
-    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
-        """The one input."""
-        return (self.input,)
 
     @property
     def alive_ticks(self) -> int | None:

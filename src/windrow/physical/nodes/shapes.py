@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Self
 
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.partitioning.buckets import HashShares, Single
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.scans import ScanStream
     from windrow.physical.partitioning.buckets import Partitioning
     from windrow.schema import Schema
+
+
+def fields_of(node: PhysicalNode, kind: type[Any]) -> dict[str, Any]:
+    """What a node says of itself as one of a kind, for a node of another kind in its place."""
+    return {entry.name: getattr(node, entry.name) for entry in fields(kind)}
 
 
 class Leaf(PhysicalNode):

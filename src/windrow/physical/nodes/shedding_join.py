@@ -21,6 +21,7 @@ from windrow.physical.load_shedding.limits import (
     Shedding,
     pane_ticks,
 )
+from windrow.physical.nodes.shapes import fields_of
 from windrow.physical.nodes.time_join import TimeJoin
 from windrow.plan.units import show_bytes, show_ticks
 from windrow.schema import Schema
@@ -61,7 +62,7 @@ class SheddingJoin(TimeJoin):
     @classmethod
     def of(cls, join: TimeJoin, shedding: Shedding, schema: Schema) -> SheddingJoin:
         """A join as far as memory and processor go, with the columns that totals need."""
-        return cls(**join.common(TimeJoin) | {"schema": schema}, shedding=shedding)
+        return cls(**fields_of(join, TimeJoin) | {"schema": schema}, shedding=shedding)
 
     @property
     def pane(self) -> int:

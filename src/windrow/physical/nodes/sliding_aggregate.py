@@ -15,7 +15,7 @@ from windrow.physical.explain.facts import (
     said,
     source_name,
 )
-from windrow.physical.nodes.shapes import MakesChanges, OneInput
+from windrow.physical.nodes.shapes import MakesChanges, OneInput, fields_of
 from windrow.physical.partitioning.buckets import Partitioning, by_keys
 from windrow.plan.aggregates.function import Kept, Merging
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
@@ -202,7 +202,7 @@ class EstimatingAggregate(SlidingAggregate):
         cls, node: SlidingAggregate, inputs: int, aggregates: tuple[Aggregate, ...], schema: Schema
     ) -> EstimatingAggregate:
         """That of an aggregate over a join of so many inputs that sheds."""
-        own = node.common(SlidingAggregate) | {"aggregates": aggregates, "schema": schema}
+        own = fields_of(node, SlidingAggregate) | {"aggregates": aggregates, "schema": schema}
         return cls(**own, estimated_from=inputs)
 
     def _own_facts(self) -> list[Fact]:

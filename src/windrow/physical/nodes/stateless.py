@@ -91,16 +91,12 @@ class ProjectRows(PerRow, OneInput):
     is_evaluated = True
     identity_fields = ("input", "items", "schema")
     has_rate = True
+    gives_all_rows = True
 
     @classmethod
     def of(cls, node: Project, request: Request) -> ProjectRows:
         """That of SELECT."""
         return cls(request.inputs[0], node.items, node.schema)
-
-    @property
-    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
-        """The one input."""
-        return (self.input,)
 
     @property
     def keeps_buckets(self) -> bool:
@@ -223,6 +219,7 @@ class UnionRows(SameColumns):
     identity_fields = ("inputs",)
     needs_all_rows = "DISTINCT or a set operation"
     has_rate = True
+    gives_all_rows = True
 
     @property
     def alive_ticks(self) -> int | None:
@@ -238,11 +235,6 @@ class UnionRows(SameColumns):
 
     @property
     def row_inputs(self) -> tuple[PhysicalNode, ...]:
-        """All."""
-        return self.inputs
-
-    @property
-    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
         """All."""
         return self.inputs
 
