@@ -22,7 +22,6 @@ from windrow.plan.texts import show_predicates
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin
-    from windrow.physical.nodes.time_join import TimeJoin
 
 
 def algorithm_facts(node: MultiJoin, options: Options, keys: str) -> list[Fact]:
@@ -139,12 +138,12 @@ def _reach(node: MultiJoin, left: int, right: int) -> int:
     return max(graph.upper[left][right] for graph in node.ways)
 
 
-def structure_facts(node: TimeJoin, options: Options, keys: str) -> list[Fact]:
+def structure_facts(node: MultiJoin, options: Options, keys: str) -> list[Fact]:
     """The algorithm, the structure of each window and who probes it, and what all are kept by."""
     lines = []
     for at, (alias, name) in enumerate(zip(node.aliases, node.structures, strict=True)):
         other = node.aliases[1 - at]
-        title = node.sizes.title(name)
+        title = options.part_sizes.title(name)
         lines.append(f"window of {alias}: {title}; a new {other} {_found(node, name)}")
     return said(
         ("algorithm", f"{node.chosen.title}, {'/'.join(node.structures)}"),
@@ -178,7 +177,7 @@ def _kept_by(node: MultiJoin, keys: str) -> str:
     return f"{served.bands[0].left}, {served.bands[0].right}"
 
 
-def _why_structures(node: TimeJoin, options: Options) -> list[str]:
+def _why_structures(node: MultiJoin, options: Options) -> list[str]:
     asked = f"algorithm = {options.algorithm}" if options.algorithm else ""
     if options.structure:
         both = [asked, f"structure = {options.structure}"]

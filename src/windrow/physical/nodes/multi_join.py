@@ -8,22 +8,27 @@ from typing import Any, ClassVar, Self
 
 from windrow.physical.algorithms import (
     ALGORITHMS,
+    ASYMMETRIC,
     DEFAULT,
     HASH,
     NESTED_LOOP,
     PIPELINE,
 )
 from windrow.physical.estimates import ORDERED, Estimate, estimate_facts
-from windrow.physical.explain.algorithm_facts import algorithm_facts, search_facts, tests
+from windrow.physical.explain.algorithm_facts import (
+    algorithm_facts,
+    search_facts,
+    structure_facts,
+    tests,
+)
 from windrow.physical.explain.facts import (
     Fact,
     Show,
+    closure_facts,
     drop_condition,
-    implied_windows,
     said,
     state_bound,
     stated_windows,
-    tightened_windows,
     window_meanings,
 )
 from windrow.physical.nodes.base import KeyClass, PhysicalNode
@@ -83,6 +88,9 @@ class MultiJoin(StreamJoin):
     """By which algorithm it is joined, and what is known of that: by backward evaluation, if nothing
     else is said."""
 
+    structures = tuple[str, ...]()
+    """Per input the structure of its window, where windows are kept in structures."""
+
     identity_name = "WJoin"
     identity_fields = (
         "inputs", "aliases", "classes", "graph", "keep", "schema", "predicates", "kind", "alternative",
@@ -128,7 +136,7 @@ class MultiJoin(StreamJoin):
     @property
     def is_in_structures(self) -> bool:
         """Whether its windows are kept in structures, by which tuples are looked up."""
-        return False
+        return self.algorithm == ASYMMETRIC
 
     @property
     def has_usual_sizes(self) -> bool:
@@ -169,8 +177,11 @@ class MultiJoin(StreamJoin):
         structures: tuple[str, ...] = (),
     ) -> Self:
         """The same join by another plan: one that its kind of join can have."""
-        assert (algorithm, structures) == (DEFAULT, ()), "it is joined by backward evaluation alone"
-        return replace(self, method=method, orders=orders)
+        plan: dict[str, Any] = {"algorithm": algorithm, "structures": structures}
+        if not self.alternatives:
+            assert algorithm == DEFAULT, "it is joined by backward evaluation alone"
+            plan = {}
+        return replace(self, method=method, orders=orders, **plan)
 
     @property
     def plan_name(self) -> str:
@@ -193,13 +204,15 @@ class MultiJoin(StreamJoin):
 
     @property
     def _usual_name(self) -> str:
+        if self.structures:
+            return "/".join(self.structures)
         return f"{self.algorithm}-{self.method}" if self.chosen.says_method else self.algorithm
 
     @property
     def _has_order(self) -> bool:
         """Of two streams each meets the other, in whatever order: only a pipeline has one."""
         can_have = self.chosen.kind == PIPELINE or len(self.inputs) > 2
-        return can_have and bool(self.orders)
+        return can_have and bool(self.orders) and not self.structures
 
     def _order(self) -> str:
         """One order for all, where there is one; else for each input its own."""
@@ -225,7 +238,7 @@ class MultiJoin(StreamJoin):
 
     @property
     def _way(self) -> tuple[object, ...]:
-        return self.algorithm, self.method, self.orders
+        return self.algorithm, self.method, self.orders, self.structures
 
     def retention(self, port: int) -> int:
         """How many ticks behind the watermark a row of an input may still be needed."""
@@ -376,7 +389,7 @@ class MultiJoin(StreamJoin):
         below = max(child.delay for child in self.inputs)
         keys = ", ".join(show_class(key, show) for key in self.classes)
         return said(
-            *self._algorithm_facts(options, keys),
+            *(structure_facts if self.structures else algorithm_facts)(self, options, keys),
             *self._own_facts(below),
             *self._window_facts(below),
             *search_facts(self, below, self.time_type),
@@ -384,10 +397,6 @@ class MultiJoin(StreamJoin):
             ("emits", self._emission()),
             *estimate_facts(self, self.time_type),
         )
-
-    def _algorithm_facts(self, options: Options, keys: str) -> list[Fact]:
-        """By which algorithm, how, and why; `keys` are the join's as text."""
-        return algorithm_facts(self, options, keys)
 
     def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
         """What a join of a special kind adds, in front of the windows."""
@@ -412,8 +421,7 @@ class MultiJoin(StreamJoin):
         return said(
             ("form", self._form()),
             ("windows", stated_windows(graph, time_type)),
-            ("implied", implied_windows(graph, time_type)),
-            ("tightened", tightened_windows(graph, time_type)),
+            *closure_facts(graph, time_type),
             *self._other_way(),
             ("retention", [drop_condition(i, a, r, below, time_type) for i, a, r in members]),
             (
@@ -439,6 +447,5 @@ class MultiJoin(StreamJoin):
             return []
         return said(
             ("or reversed", [*window_meanings(graph, time_type), "each combination once"]),
-            ("implied", implied_windows(graph, time_type)),
-            ("tightened", tightened_windows(graph, time_type)),
+            *closure_facts(graph, time_type),
         )

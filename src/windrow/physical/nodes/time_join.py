@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 from windrow.physical.algorithms import ALGORITHMS, ASYMMETRIC, DEFAULT, SWEEP
-from windrow.physical.explain.algorithm_facts import structure_facts
-from windrow.physical.explain.facts import Fact
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.physical.options import Options
 from windrow.physical.structures import USUAL, PartSizes
 
 
@@ -34,32 +31,9 @@ class TimeJoin(MultiJoin):
         object.__setattr__(self, "chosen", ALGORITHMS[self.algorithm])
 
     @property
-    def is_in_structures(self) -> bool:
-        """By one algorithm."""
-        return self.algorithm == ASYMMETRIC
-
-    @property
     def has_usual_sizes(self) -> bool:
         """Unless the user asks for others."""
         return self.sizes == USUAL
-
-    def _algorithm_facts(self, options: Options, keys: str) -> list[Fact]:
-        """By its structures where it has any."""
-        if self.structures:
-            return structure_facts(self, options, keys)
-        return super()._algorithm_facts(options, keys)
-
-    @property
-    def _usual_name(self) -> str:
-        return "/".join(self.structures) or super()._usual_name
-
-    @property
-    def _has_order(self) -> bool:
-        return not self.structures and super()._has_order
-
-    @property
-    def _way(self) -> tuple[object, ...]:
-        return *super()._way, self.structures
 
     @property
     def has_plans(self) -> bool:
@@ -75,18 +49,6 @@ class TimeJoin(MultiJoin):
     def joins_what_is_alive(self) -> bool:
         """Where every window is as long as the rows are alive."""
         return self.windows_are_lifetimes
-
-    def by(
-        self,
-        algorithm: str,
-        method: str,
-        orders: tuple[tuple[int, ...], ...] = (),
-        structures: tuple[str, ...] = (),
-    ) -> Self:
-        """The same join by another plan."""
-        return replace(
-            self, algorithm=algorithm, method=method, orders=orders, structures=structures
-        )
 
     @property
     def follows_a_batch(self) -> bool:
