@@ -16,7 +16,7 @@ from windrow.physical.explain.facts import (
     state_bound,
 )
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
-from windrow.physical.nodes.shapes import TwoStreamJoin
+from windrow.physical.nodes.shapes import TwoStreamJoin, as_asked
 from windrow.physical.partitioning.buckets import show_class
 from windrow.plan.texts import KIND_NAMES
 from windrow.plan.units import show_ticks
@@ -44,7 +44,7 @@ class AsofSweep(TwoStreamJoin):
     match: AsofMatch
     classes: tuple[KeyClass, ...]
     kind: str
-    keep: tuple[tuple[str, ...], tuple[str, ...]]
+    keep: tuple[tuple[str, ...], ...]
     schema: Schema
 
     identity_fields = ("left", "right", "aliases", "match", "classes", "kind", "keep", "schema")
@@ -55,17 +55,8 @@ class AsofSweep(TwoStreamJoin):
     @classmethod
     def of(cls, node: AsofJoin, request: Request) -> AsofSweep:
         """That of ASOF JOIN."""
-        keep = request.kept(node)
-        return cls(
-            left=request.inputs[0],
-            right=request.inputs[1],
-            aliases=node.aliases,
-            match=node.match,
-            classes=key_classes(node),
-            kind=node.kind,
-            keep=(keep[0], keep[1]),
-            schema=request.shown(node),
-        )
+        own = as_asked(node, request, cls)
+        return cls(**own, classes=key_classes(node), keep=request.kept(node))
 
     @property
     def gives_unmatched(self) -> bool:

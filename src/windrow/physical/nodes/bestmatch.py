@@ -18,7 +18,7 @@ from windrow.physical.explain.facts import (
     show_bound,
     state_bound,
 )
-from windrow.physical.nodes.shapes import MakesChanges, OneInput, TwoStreamJoin
+from windrow.physical.nodes.shapes import MakesChanges, OneInput, TwoStreamJoin, as_asked
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import (
     HashKeys,
@@ -52,7 +52,7 @@ class MatwinBestmatch(TwoStreamJoin):
     classes: tuple[KeyClass, ...]
     lo: int
     hi: int
-    keep: tuple[tuple[str, ...], tuple[str, ...]]
+    keep: tuple[tuple[str, ...], ...]
     keep_unmatched: bool
     schema: Schema
     kind: str = "left outer"
@@ -275,16 +275,7 @@ class SlidingSkyline(MakesChanges, OneInput):
     @classmethod
     def of(cls, node: BestPairs, request: Request) -> SlidingSkyline:
         """That of what is best now."""
-        return cls(
-            request.inputs[0],
-            node.kind,
-            node.dimensions,
-            node.groups,
-            node.spread_by,
-            request.shown(node),
-            node.marks,
-            node.spread_else,
-        )
+        return cls(**as_asked(node, request, cls))
 
     @property
     def needed(self) -> tuple[str, ...]:

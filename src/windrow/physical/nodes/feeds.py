@@ -16,7 +16,7 @@ from windrow.physical.explain.facts import (
     source_name,
     state_bound,
 )
-from windrow.physical.nodes.shapes import MakesChanges, OneInput, SameColumns
+from windrow.physical.nodes.shapes import MakesChanges, OneInput, SameColumns, as_asked
 from windrow.physical.partitioning.buckets import NO_COLUMNS, Partitioning, by_keys
 from windrow.plan.units import show_ticks
 from windrow.schema import END, SIGN, Schema
@@ -105,9 +105,8 @@ class CountRows(MakesChanges, OneInput):
     @classmethod
     def of(cls, node: NewestRows, request: Request) -> CountRows:
         """That of [ROWS n]; where the input takes rows back, of those that are there."""
-        below, shown = request.inputs[0], request.shown(node)
-        kind = CountChanges if below.takes_back else CountRows
-        return kind(below, node.alias, node.rows, node.partition, shown)
+        kind = CountChanges if request.inputs[0].takes_back else CountRows
+        return kind(**as_asked(node, request, CountRows))
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which rows stay, and what is kept."""
@@ -184,9 +183,8 @@ class ResolveChanges(OneInput):
     @classmethod
     def of(cls, node: ChangeFeed, request: Request) -> ResolveChanges:
         """That of a stream of changes."""
-        shown = request.shown(node)
-        time = node.time if node.time in shown.names else None
-        return cls(request.inputs[0], node.alias, node.compared, node.ticks, time, shown)
+        time = node.time if node.time in request.wanted else None
+        return cls(**as_asked(node, request, cls) | {"time": time})
 
     @property
     def has_ends(self) -> bool:

@@ -18,7 +18,7 @@ from windrow.physical.explain.facts import (
     state_bound,
 )
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
-from windrow.physical.nodes.shapes import TwoStreamJoin
+from windrow.physical.nodes.shapes import TwoStreamJoin, as_asked
 from windrow.physical.nodes.sliding_aggregate import (
     SlidingAggregate,
     cost_of_a_change,
@@ -67,17 +67,9 @@ class RangeAggregate(TwoStreamJoin):
     @classmethod
     def of(cls, node: RangeAggregateJoin, request: Request) -> RangeAggregate:
         """That of WINDOW JOIN."""
-        return cls(
-            left=request.inputs[0],
-            right=request.inputs[1],
-            aliases=node.aliases,
-            classes=key_classes(node),
-            lo=node.lo,
-            hi=node.hi,
-            aggregates=tuple(each for each in node.aggregates if each.name in request.wanted),
-            keep=request.kept(node)[0],
-            schema=request.shown(node),
-        )
+        wanted = tuple(each for each in node.aggregates if each.name in request.wanted)
+        own = as_asked(node, request, cls) | {"aggregates": wanted}
+        return cls(**own, classes=key_classes(node), keep=request.kept(node)[0])
 
     @property
     def own_delay(self) -> int:

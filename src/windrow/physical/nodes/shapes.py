@@ -11,15 +11,27 @@ from windrow.physical.partitioning.buckets import HashShares, Single
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.base import KeyClass
+    from windrow.physical.nodes.base import KeyClass, Request
     from windrow.physical.nodes.scans import ScanStream
     from windrow.physical.partitioning.buckets import Partitioning
+    from windrow.plan.nodes.base import Node
     from windrow.schema import Schema
 
 
 def fields_of(node: PhysicalNode, kind: type[Any]) -> dict[str, Any]:
     """What a node says of itself as one of a kind, for a node of another kind in its place."""
     return {entry.name: getattr(node, entry.name) for entry in fields(kind)}
+
+
+def as_asked(node: Node, request: Request, kind: type[Any]) -> dict[str, Any]:
+    """The fields of a physical node that its logical one has under the same names.
+
+    Its inputs are physical, and its columns those that are used above.
+    """
+    sides = ("input",) if len(request.inputs) == 1 else ("left", "right")
+    made = {**dict(zip(sides, request.inputs, strict=False)), "schema": request.shown(node)}
+    names = [entry.name for entry in fields(kind) if hasattr(node, entry.name)]
+    return {name: made.get(name, getattr(node, name)) for name in names}
 
 
 class Leaf(PhysicalNode):

@@ -9,7 +9,7 @@ from windrow.errors import UnsupportedError
 from windrow.physical.explain.facts import Fact, Show, said
 from windrow.physical.load_shedding.limits import chance_column, is_hidden
 from windrow.physical.nodes.base import PhysicalNode, Request
-from windrow.physical.nodes.shapes import OneInput, PerRow, SameColumns
+from windrow.physical.nodes.shapes import OneInput, PerRow, SameColumns, as_asked
 from windrow.plan.exprs import Expr, Named, column, quote_duckdb, quote_spark
 from windrow.plan.statistics import Figure, Rates, total
 from windrow.plan.texts import show_items, show_predicates, show_table_join
@@ -270,10 +270,7 @@ class TableJoinRows(PerRow):
     def of(cls, node: TableJoin, request: Request) -> TableJoinRows:
         """That of a join with a table."""
         rows, table = request.inputs
-        schema = request.shown(node)
-        return cls(
-            rows, table, node.alias, node.kind, node.keys, node.predicates, schema, node.place
-        )
+        return cls(**as_asked(node, request, cls) | {"input": rows, "table": table})
 
     @property
     def gives_pairs(self) -> bool:
