@@ -18,7 +18,7 @@ from windrow.physical.explain.facts import (
     show_bound,
     state_bound,
 )
-from windrow.physical.nodes.shapes import MakesChanges, OneInput, TwoStreamJoin, as_asked
+from windrow.physical.nodes.shapes import MakesChanges, OneInput, TwoStreamJoin
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import (
     HashKeys,
@@ -32,8 +32,7 @@ from windrow.plan.texts import show_dimension
 from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request
-    from windrow.plan.nodes.bestmatch_join import BestPairs
+    from windrow.physical.nodes.base import KeyClass, PhysicalNode
     from windrow.schema import Schema
 
 
@@ -271,11 +270,6 @@ class SlidingSkyline(MakesChanges, OneInput):
     combiner = "windrow.operators.bestmatch.sliding_skyline:ever_best"
     needs_all_rows = "a bestmatch join"
     operator = "windrow.operators.bestmatch.sliding_skyline:SlidingSkylineOp"
-
-    @classmethod
-    def of(cls, node: BestPairs, request: Request) -> SlidingSkyline:
-        """That of what is best now."""
-        return cls(**as_asked(node, request, cls))
 
     @property
     def needed(self) -> tuple[str, ...]:

@@ -66,6 +66,11 @@ class OneInput(Inner):
 
     input: PhysicalNode
 
+    @classmethod
+    def of(cls, node: Any, request: Request) -> Self:
+        """That of a logical node whose fields have the same names."""
+        return cls(**as_asked(node, request, cls))
+
     @property
     def inputs(self) -> tuple[PhysicalNode, ...]:
         """The one input."""

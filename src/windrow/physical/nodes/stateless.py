@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from windrow.physical.nodes.scans import ScanStream
     from windrow.physical.options import Options
-    from windrow.plan.nodes.filter import Filter
-    from windrow.plan.nodes.own_windows import Range
     from windrow.plan.nodes.project import Project
     from windrow.plan.nodes.table_join import TableJoin, TableKey
 
@@ -39,11 +37,6 @@ class FilterRows(PerRow, SameColumns, OneInput):
     is_evaluated = True
     identity_fields = ("input", "predicates")
     has_rate = True
-
-    @classmethod
-    def of(cls, node: Filter, request: Request) -> FilterRows:
-        """That of WHERE or HAVING."""
-        return cls(request.inputs[0], node.predicates)
 
     def rate(self, rates: Rates) -> Figure | None:
         """That of the rows that pass."""
@@ -149,11 +142,6 @@ class RangeRows(SameColumns, OneInput):
     has_ends = True  # it gives them
     keeps_buckets = True  # it sets a window
     has_rate = True
-
-    @classmethod
-    def of(cls, node: Range, request: Request) -> RangeRows:
-        """That of [RANGE w]."""
-        return cls(request.inputs[0], node.ticks)
 
     @property
     def row_marks(self) -> tuple[str, ...]:
