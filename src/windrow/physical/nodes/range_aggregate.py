@@ -19,12 +19,7 @@ from windrow.physical.explain.facts import (
 )
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
 from windrow.physical.nodes.shapes import TwoStreamJoin, as_asked
-from windrow.physical.nodes.sliding_aggregate import (
-    SlidingAggregate,
-    cost_of_a_change,
-    kept_per_group,
-    values_in_state,
-)
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.partitioning.buckets import show_class
 from windrow.plan.texts import show_aggregates
 from windrow.plan.units import show_ticks
@@ -98,7 +93,7 @@ class RangeAggregate(TwoStreamJoin):
                 ],
             ),
             ("unmatched", f"rows of {left} with nothing to count: COUNT 0, all else NULL"),
-            ("keeps", kept_per_group(sliding, is_steady=True)),
+            ("keeps", sliding.kept_per_group(is_steady=True)),
             ("final", f"a row of {left} once {watermark} > {final}"),
             (
                 "retention",
@@ -114,14 +109,14 @@ class RangeAggregate(TwoStreamJoin):
                     alive_bound(self, self.right, right, reach, below).also(
                         ", and one accumulator row per key in reach"
                     ),
-                    *values_in_state(sliding, has_ends=True, is_steady=True),
+                    *sliding.values_in_state(has_ends=True, is_steady=True),
                 ],
             ),
             (
                 "emits",
                 f"{ONCE_FINAL}; adds {f'a delay of {added}' if self.own_delay else 'no delay'}",
             ),
-            ("why", cost_of_a_change(sliding, is_steady=True)),
+            ("why", sliding.cost_of_a_change(is_steady=True)),
         )
 
     @property
