@@ -29,7 +29,7 @@ from windrow.physical.explain.query_facts import (
 from windrow.physical.explain.summary import summary_facts
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
-from windrow.plan.nodes.query import Query
+from windrow.plan.nodes.query import Query, by_depth
 from windrow.plan.texts import ColumnTexts
 
 VERSION = 1
@@ -91,7 +91,7 @@ def check_format(asked: object) -> None:
 def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
     """EXPLAIN of a query, its text ending in a newline."""
     show = ColumnTexts(items for node in physical.root.walk() if (items := node.computed_columns))
-    nodes = [(depth, node, _facts(node, physical, show)) for depth, node in _walk(physical.root, 1)]
+    nodes = [(depth, node, _facts(node, physical, show)) for depth, node in by_depth(physical.root)]
     stages = stage_facts(physical, show)
     summary = summary_facts(logical, physical, [(node, facts) for _, node, facts in nodes], stages)
     query = query_facts(physical)
@@ -225,12 +225,6 @@ def _stage_data(stage: StageFacts) -> dict[str, Any]:
 
 def _labeled(facts: Sequence[Fact]) -> list[dict[str, Any]]:
     return [{"label": label, "lines": list(map(_one_line, lines))} for label, lines in facts]
-
-
-def _walk(node: PhysicalNode, depth: int) -> Iterator[tuple[int, PhysicalNode]]:
-    yield depth, node
-    for child in node.inputs:
-        yield from _walk(child, depth + 1)
 
 
 def _fact_lines(facts: Sequence[Fact], indent: str) -> Iterator[str]:
