@@ -179,21 +179,18 @@ def _shown(given: object) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
-def _column(stream: str, schema: Schema, name: str, condition: str, purpose: str) -> Field:
-    """The column of a stream that the user names for a purpose, as the data has it."""
+def _column(schema: Schema, name: str, missing: UnknownColumn) -> Field:
+    """The column that the user names, as the data has it; the error where there is none names others."""
     found = schema.find(name)
     if found is None:
-        raise UnknownColumn(
-            condition,
-            f"the stream {stream} has no column {name!r} {purpose}",
-            hint=f"one of {nearest(name, schema.names)}",
-        )
+        missing.hint = f"one of {nearest(name, schema.names)}"
+        raise missing
     return found
 
 
 def _different(info: StreamInfo, column: str, number: float) -> tuple[str, Figure]:
-    purpose = "whose values could be counted"
-    found = _column(info.name, info.schema, column, "unknown-column-of-distinct", purpose)
+    lacks = f"the stream {info.name} has no column {column!r} whose values could be counted"
+    found = _column(info.schema, column, UnknownColumn("unknown-column-of-distinct", lacks))
     if not 1 <= number <= _MOST_DIFFERENT:
         raise BindError(
             "bad-distinct",
@@ -296,8 +293,8 @@ def _punctuation(info: StreamInfo, column: str | None) -> str | None:
     """The column of punctuations as the data spells it, checked."""
     if column is None:
         return None
-    purpose = "that says which rows are punctuations"
-    found = _column(info.name, info.schema, column, "unknown-punctuation-column", purpose)
+    lacks = f"the stream {info.name} has no column {column!r} that says which rows are punctuations"
+    found = _column(info.schema, column, UnknownColumn("unknown-punctuation-column", lacks))
     if found.type != "boolean":
         raise BindError(
             "bad-punctuation-type",
@@ -353,7 +350,8 @@ def _time_column(name: str, schema: Schema, time: str | None) -> str | None:
     """The time column as the data spells it, checked."""
     if time is None:
         return None
-    found = _column(name, schema, time, "unknown-time-column", "to take its time from")
+    lacks = f"the stream {name} has no column {time!r} to take its time from"
+    found = _column(schema, time, UnknownColumn("unknown-time-column", lacks))
     if found.type not in TIME_TYPES:
         raise BindError(
             "bad-time-type",
@@ -373,8 +371,8 @@ def of_changes(info: StreamInfo, column: str | None) -> StreamInfo:
     if column is None:
         return info
     name, schema, time = info.name, info.schema, info.time
-    purpose = "that says how its rows change"
-    found = _column(name, schema, column, "unknown-changes-column", purpose)
+    lacks = f"the stream {name} has no column {column!r} that says how its rows change"
+    found = _column(schema, column, UnknownColumn("unknown-changes-column", lacks))
     if found.type != "string":
         raise BindError(
             "bad-changes-type",
