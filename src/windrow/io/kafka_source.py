@@ -43,6 +43,12 @@ if TYPE_CHECKING:
 WAIT_S = 0.01
 """How long `latest` waits for a message where all were read."""
 
+PACE_S = 0.005
+"""Between two looks for messages, where few come at a time: a look costs as much as some hundred of them."""
+
+FEW = 1_000
+"""Messages that are worth a look."""
+
 DISCOVER_S = 2.0
 """How often it looks for new partitions."""
 
@@ -74,6 +80,8 @@ class Held:
 class KafkaSource(Source):
     """A topic that is read."""
 
+    is_cut_by_arrival = True
+
     def __init__(self, about: Kafka) -> None:
         self._about = about
         if about.start not in {"earliest", "latest"}:
@@ -86,7 +94,7 @@ class KafkaSource(Source):
         self._admin: Any = None
         self._held: dict[int, Held] = {}
         self._has_read = False
-        self._looked = 0.0
+        self._looked = self._looked_at = 0.0
 
     def __reduce__(self) -> tuple[object, ...]:
         return KafkaSource, (self._about,)
@@ -262,6 +270,9 @@ class KafkaSource(Source):
 
     def _await_any(self) -> bool:
         """Fetches what is there; whether any message is held. None is, where all partitions are at their end."""
+        left = self._looked_at + PACE_S - time.monotonic()
+        if left > 0 and sum(held.count for held in self._held.values()) < FEW:
+            time.sleep(left)
         self._take(0)
         if not any(held.count for held in self._held.values()):
             if all(held.is_at_end for held in self._held.values()):
@@ -274,6 +285,7 @@ class KafkaSource(Source):
                         or all(held.is_at_end for held in self._held.values())
                     )
                 )
+        self._looked_at = time.monotonic()
         return any(held.count for held in self._held.values())
 
     def _await_shares(self, wanted: Mapping[int, int]) -> None:
