@@ -334,9 +334,8 @@ def test_a_transaction_that_the_broker_gave_up_is_produced_again(broker):
     sink = of(broker, topic, transaction_timeout="1 second").sink()
     sink.open("r2", Answer(N))
     written = [sink.write(0, [rows(0, 10)])]
-    (before,) = ends(broker, topic, 1, IsolationLevel.READ_UNCOMMITTED)
     await_broker(
-        lambda: ends(broker, topic, 1, IsolationLevel.READ_UNCOMMITTED)[0] > max(before, 10),
+        lambda: ends(broker, topic, 1, IsolationLevel.READ_UNCOMMITTED)[0] > 10,
         "the broker to give a transaction up, which leaves a marker behind its ten rows",
     )
     again(lambda: sink.commit(0, written))

@@ -105,7 +105,7 @@ class DurableRun(ThreadedRun):
         self._letters = letters
         self._patiently = patience
         self._epoch = self._written = self._confirmed = NO_EPOCH
-        self._aside = 0
+        self._aside = self._taken = 0  # taken: rows of the last micro-batch
         self._execution = begin(self._found(answer))
         self._thread.start()
 
@@ -200,18 +200,19 @@ class DurableRun(ThreadedRun):
         execution = self._execution
         rows: list[pa.RecordBatch] = []
         out, before, until = 0, execution.progress.rows_in, None
-        taken, turns = 0, execution.progress.batch
+        turns = execution.progress.batch
         while not self._is_stopping.is_set():
             is_next = previous is None or previous.done()
-            if previous is not None and not is_next and taken < FEW:
+            if previous is not None and not is_next and self._taken < FEW:
                 futures.wait([previous], PACE_S)
                 is_next = previous.done()
             if not is_next:
                 turns = execution.progress.batch
             is_dry = self._is_dry()  # asked first: what has come since is still to be taken
-            taken = -execution.progress.rows_in
+            known = execution.progress.rows_in
             batch = execution.next_now()
-            taken += execution.progress.rows_in
+            if batch is NOTHING_NOW or execution.progress.rows_in > known:
+                self._taken = execution.progress.rows_in - known
             if batch is None:
                 return rows, False
             now = time.monotonic()
