@@ -334,7 +334,7 @@ class KafkaSink(Sink):
         kafka = confluent_kafka()
         if error.code() == kafka.KafkaError._STATE:
             try:
-                self._producer.commit_transaction(0)  # a broken one is refused, with the cause
+                self._producer.commit_transaction(ANSWER_S)  # refused at once, with the cause
             except kafka.KafkaException as refused:
                 return refused.args[0]
         return error
