@@ -10,7 +10,7 @@ A broker of its own is started (`make services` fetches it); it shares the machi
   installed it: `benchmarks/peers/flink_kafka_join.py`.
 - **Latency**: tuples are produced at a rate; the answer's rows are read by a consumer that sees what is
   committed alone. From the instant at which the youngest tuple of a result was produced to the instant at
-  which the result was read.
+  which a process of its own, a consumer with the client's default settings, has read the result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -95,7 +94,6 @@ def flink(broker: object, tuples: int, parallelism: int) -> dict[str, object] | 
 
 def latency(broker: object, rate: int, seconds: int, folder: Path) -> dict[str, object]:
     """Produces at a rate in a process of its own, and times the results."""
-    from confluent_kafka import Consumer, TopicPartition
 
     servers = broker.servers  # type: ignore[attr-defined]
     topics = [broker.topic("live") for _ in range(3)]  # type: ignore[attr-defined]
@@ -109,42 +107,56 @@ def latency(broker: object, rate: int, seconds: int, folder: Path) -> dict[str, 
         checkpoint=str(folder / "live"),
         epoch="10 milliseconds",  # there is always more to read, and rows are seen when an epoch ends
     )
-    took: list[tuple[float, float]] = []
-    is_over = threading.Event()
-
-    def watch() -> None:
-        consumer = Consumer(
-            {
-                "bootstrap.servers": servers, "group.id": "watch", "isolation.level": "read_committed",
-                "fetch.wait.max.ms": 100,
-            }
-        )  # fmt: skip
-        consumer.assign([TopicPartition(out, 0, 0)])
-        while not is_over.is_set():
-            first = consumer.poll(0.05)
-            if first is None:
-                continue
-            now = time.time()
-            for message in [first, *consumer.consume(10_000, 0)]:
-                if message.error() is None:
-                    row = json.loads(message.value() or b"")
-                    youngest = max(row["a_ts"], row["b_ts"], row["c_ts"])
-                    made = np.datetime64(youngest.rstrip("Z"), "us").astype(np.int64) / 1e6
-                    took.append((made, now - made))
-        consumer.close()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    read = folder / "read"
+    watch_command = [
+        sys.executable,
+        "-m",
+        "benchmarks.kafka_join",
+        "--watch",
+        servers,
+        out,
+        str(read),
+    ]
+    watcher = subprocess.Popen(watch_command)
     command = [sys.executable, "-m", "benchmarks.kafka_join", "--produce", servers, *topics]
     subprocess.run([*command, "--rate", str(rate), "--seconds", str(seconds)], check=True)
     time.sleep(5)
-    is_over.set()
-    watcher.join()
+    watcher.terminate()
+    watcher.wait()
+    took = []
+    for line in read.read_bytes().splitlines():
+        now, _, value = line.partition(b" ")
+        row = json.loads(value)
+        youngest = max(row["a_ts"], row["b_ts"], row["c_ts"])
+        made = np.datetime64(youngest.rstrip("Z"), "us").astype(np.int64) / 1e6
+        took.append((made, float(now) - made))
     run.stop()
     begin = min(made for made, _ in took) + seconds / 3  # what compiles comes first
     steady = np.array([lasted for made, lasted in took if made > begin]) * 1000
     shown = {f"p{at}_ms": round(float(np.percentile(steady, at)), 1) for at in (50, 90, 99)}
     return {"rate": rate, "results": len(steady), **shown}
+
+
+def watch(servers: str, topic: str, place: str) -> None:
+    """Writes each committed message with the instant at which it was read, until it is ended."""
+    from confluent_kafka import Consumer, TopicPartition
+
+    settings = {
+        "bootstrap.servers": servers,
+        "group.id": "watch",
+        "isolation.level": "read_committed",
+    }
+    consumer = Consumer(settings)
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    with Path(place).open("wb", buffering=0) as file:
+        while True:
+            first = consumer.poll(1)
+            if first is None:
+                continue
+            now = time.time()
+            messages = [first, *consumer.consume(10_000, 0)]
+            values = [own.value() for own in messages if own.error() is None]
+            file.write(b"".join(b"%.6f %s\n" % (now, own) for own in values))
 
 
 def produce_live(servers: str, topics: list[str], rate: int, seconds: int) -> None:
@@ -197,7 +209,11 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=20_000)
     parser.add_argument("--seconds", type=int, default=15)
     parser.add_argument("--produce", nargs=4)
+    parser.add_argument("--watch", nargs=3)
     given = parser.parse_args()
+    if given.watch:
+        watch(*given.watch)
+        return
     if given.produce:
         produce_live(given.produce[0], given.produce[1:], given.rate, given.seconds)
         return

@@ -317,8 +317,9 @@ class Session(Generic[Answer]):
             to: where the answer goes: `windrow.files(..)`, `windrow.postgres(..)` and others.
             checkpoint: a folder: started again with it, the run goes on where it was, however it
                 ended.
-            epoch: how long an epoch lasts at most. It ends earlier if it has rows and there is nothing
-                more to read; its rows are visible then.
+            epoch: how long an epoch lasts. It ends earlier if it has rows and there is nothing more to
+                read, and later, in process, where the one before is not finished yet; its rows are
+                visible then.
             patience: how long sources and sink may be away before the run fails.
             until_done: whether it ends with what is there. With a checkpoint a later run may go on with
                 more; without one the streams have ended, and the answer is whole.

@@ -1,7 +1,13 @@
 """An answer in a topic: a transaction per epoch, which holds the epoch's number too.
 
-    begin     produce row, row, row ..     commit offset n of the group windrow-<run>     commit
-    |<-------------------- one transaction: all of it is seen, or nothing ----------------->|
+    write                                                                  commit
+    begin     offset n of the group windrow-<run>     row, row, row ..     commit
+    |<------------- one transaction: all of it is seen, or nothing ------------>|
+
+The number goes first: right behind a commit the broker is busy with that for some milliseconds, and sends
+the next transaction's first request back. The client asks again soon about an offset, and only 20 ms
+later about a partition for rows. So nothing but the end is left for `commit`, and the rows are on their
+way to the broker while the checkpoint is written.
 
 The offset that the group of the run has committed, at partition 0 of the topic, is no place in the topic:
 it is the number of the last epoch (how it outlives the broker's memory is told in `kafka_epochs`). After a crash `open` makes the broker end what the process before has
@@ -62,7 +68,7 @@ class KafkaSink(Sink):
         self._group: Any = None
         self._held: tuple[int, Texts | None, Texts] | None = None
         self._committed = NO_EPOCH
-        self._is_begun = self._is_numbered = self._must_abort = self._has_committed = False
+        self._is_begun = self._must_abort = self._has_committed = False
         self._begun_at = self._numbered_at = 0.0
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -144,31 +150,31 @@ class KafkaSink(Sink):
             return
         if not self._is_begun:
             self._produce()
-        self._end(epoch)
+        self._end()
         self._has_committed = True
         self._committed, self._held = epoch, None
 
-    def _end(self, epoch: int) -> None:
-        """Ends the open transaction with the number of an epoch in it."""
-        if not self._is_numbered:
-            place = confluent_kafka().TopicPartition(self._about.topic, 0, epoch)
-            group = self._group.consumer_group_metadata()
-            self._outside(
-                lambda: self._producer.send_offsets_to_transaction([place], group, ANSWER_S)
-            )
-            self._is_numbered = True
-        self._outside(lambda: self._producer.commit_transaction(ANSWER_S))
-        self._is_begun = self._is_numbered = False
-        self._numbered_at = time.monotonic()
-
-    def _number_again(self) -> None:
+    def _begin(self, epoch: int) -> None:
+        """Begins a transaction with the number of an epoch in it."""
         kafka = confluent_kafka()
         try:
             self._producer.begin_transaction()
         except kafka.KafkaException as error:
             raise self._judged(error.args[0]) from error
         self._is_begun, self._begun_at = True, time.monotonic()
-        self._end(self._committed)
+        place = kafka.TopicPartition(self._about.topic, 0, epoch)
+        group = self._group.consumer_group_metadata()
+        self._outside(lambda: self._producer.send_offsets_to_transaction([place], group, ANSWER_S))
+
+    def _end(self) -> None:
+        """Ends the open transaction."""
+        self._outside(lambda: self._producer.commit_transaction(ANSWER_S))
+        self._is_begun = False
+        self._numbered_at = time.monotonic()
+
+    def _number_again(self) -> None:
+        self._begin(self._committed)
+        self._end()
 
     def _raise_failure(self) -> None:
         if self._failure is not None:
@@ -205,7 +211,7 @@ class KafkaSink(Sink):
                     "partitioner": "murmur2_random",  # as Java's clients
                     "queue.buffering.max.messages": 0,
                     "queue.buffering.max.kbytes": 2_097_151,
-                    "retry.backoff.ms": 5,  # for the transaction before, which ends in milliseconds
+                    "retry.backoff.ms": 1,  # for the transaction before, which ends in milliseconds
                     **about.settings,
                     "transactional.id": self._name,
                     "transaction.timeout.ms": round(self._timeout_s * 1000),
@@ -261,22 +267,25 @@ class KafkaSink(Sink):
     def _abandon(self) -> None:
         """Leaves the clients to themselves."""
         self._producer = self._group = None
-        self._is_begun = self._is_numbered = self._must_abort = False
+        self._is_begun = self._must_abort = False
 
     def _produce(self) -> None:
-        """Begins a transaction with the rows that are held."""
+        """Begins a transaction with the rows that are held; one that has not all of them is given up."""
         if self._must_abort:
             self._abort()
         assert self._held is not None
         epoch, keys, values = self._held
         kafka = confluent_kafka()
+        is_whole = False
         try:
-            self._producer.begin_transaction()
-            self._is_begun, self._begun_at = True, time.monotonic()
+            self._begin(epoch)
             headers = kafka_epochs.header(self._run, epoch)
             _produce_all(self._producer, self._about.topic, keys, values, headers)
+            is_whole = True
         except kafka.KafkaException as error:
-            raise self._judged(error.args[0]) from error
+            raise self._judged(self._cause(error.args[0])) from error
+        finally:
+            self._must_abort = self._is_begun and not is_whole
 
     def _abort(self) -> None:
         """Gives the open transaction up; nobody will see its rows.
@@ -292,7 +301,7 @@ class KafkaSink(Sink):
             if self._producer is not None:
                 raise
             self._connect()
-        self._is_begun = self._is_numbered = self._must_abort = False
+        self._is_begun = self._must_abort = False
 
     def _await_markers(self) -> None:
         """Waits until the last transaction is over in every partition, so that all see its rows.
@@ -321,12 +330,11 @@ class KafkaSink(Sink):
             raise away(self._about.servers, "the client has not come back from a call")
 
     def _cause(self, error: Any) -> Any:
-        """What has broken the transaction, in the middle of a call that knows only that it is broken."""
+        """Why no more messages are taken: one before may have broken the transaction, which is not said."""
         kafka = confluent_kafka()
-        is_unsaid = error.code() == kafka.KafkaError._STATE and error.txn_requires_abort()
-        if is_unsaid and self._producer is not None:
+        if error.code() == kafka.KafkaError._STATE:
             try:
-                self._producer.commit_transaction(0)  # a broken one is refused, with the cause
+                self._producer.commit_transaction(ANSWER_S)  # refused at once, with the cause
             except kafka.KafkaException as refused:
                 return refused.args[0]
         return error
@@ -334,7 +342,6 @@ class KafkaSink(Sink):
     def _judged(self, error: Any) -> Exception:
         kafka = confluent_kafka()
         about = self._about
-        error = self._cause(error)
         if error.code() == kafka.KafkaError.MSG_SIZE_TOO_LARGE or "size too large" in error.str():
             self._must_abort = True
             return DataError(

@@ -82,6 +82,10 @@ class Source(ABC):
     on the driver, `read` in tasks.
     """
 
+    is_cut_by_arrival: ClassVar[bool] = False
+    """Whether `latest` tells what has come by chance until then. If so, ranges that follow one another may
+    be read as one batch."""
+
     @abstractmethod
     def columns(self) -> pa.Schema:
         """The columns of its rows; reads no more rows than it must to know them."""

@@ -8,8 +8,8 @@
     3  sink.commit(n)         all see them
     4  source.commit(..)      what will not be asked for again
 
-While an epoch is finished, on a thread of its own, the next one is computed; no more than one is ever under
-way, and they are finished in order.
+While an epoch is finished, on a thread of its own, the next one is computed, and goes on until its turn
+comes: no more than one is ever under way, and they are finished in order.
 
 Killed before 3, the run goes on from the checkpoint before n, and n is computed anew, cut otherwise
 perhaps; killed after 3, from checkpoint n. The sink decides: it has n or it has not. An epoch without rows
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -43,6 +44,14 @@ from windrow.run.progress import Progress, renderer
 
 MOST_ROWS = 1_000_000
 """Rows of the answer, or of the streams, after which an epoch ends: they are held until it does."""
+
+
+FEW = 4096
+"""Rows of a micro-batch that are worth taking in while an epoch is being finished."""
+
+PACE_S = 0.02
+"""Where there are fewer: how long they wait at most for the end of that epoch. They cannot be shown before,
+and one interpreter computes for both."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ class DurableRun(ThreadedRun):
         self._letters = letters
         self._patiently = patience
         self._epoch = self._written = self._confirmed = NO_EPOCH
-        self._aside = 0
+        self._aside = self._taken = 0  # taken: rows of the last micro-batch
         self._execution = begin(self._found(answer))
         self._thread.start()
 
@@ -156,7 +165,7 @@ class DurableRun(ThreadedRun):
                 previous: Future[None] | None = None
                 goes_on = True
                 while goes_on and not self._is_stopping.is_set():
-                    rows, goes_on = self._gathered()
+                    rows, goes_on = self._gathered(previous)
                     self._epoch += 1
                     ended = self._ended(rows)
                     if previous is not None:
@@ -182,14 +191,28 @@ class DurableRun(ThreadedRun):
         rows = [own for own in (*rows, *rest) if own.num_rows]
         return Ended(self._epoch, rows, checkpoint, places, aside, self._execution.take_late())
 
-    def _gathered(self) -> tuple[list[pa.RecordBatch], bool]:
-        """The rows of an epoch but for the last ones, and whether the query goes on."""
+    def _gathered(self, previous: Future[None] | None) -> tuple[list[pa.RecordBatch], bool]:
+        """The rows of an epoch but for the last ones, and whether the query goes on.
+
+        Args:
+            previous: the epoch before, which is being finished.
+        """
         execution = self._execution
         rows: list[pa.RecordBatch] = []
         out, before, until = 0, execution.progress.rows_in, None
+        turns = execution.progress.batch
         while not self._is_stopping.is_set():
+            is_next = previous is None or previous.done()
+            if previous is not None and not is_next and self._taken < FEW:
+                futures.wait([previous], PACE_S)
+                is_next = previous.done()
+            if not is_next:
+                turns = execution.progress.batch
             is_dry = self._is_dry()  # asked first: what has come since is still to be taken
+            known = execution.progress.rows_in
             batch = execution.next_now()
+            if batch is NOTHING_NOW or execution.progress.rows_in > known:
+                self._taken = execution.progress.rows_in - known
             if batch is None:
                 return rows, False
             now = time.monotonic()
@@ -198,15 +221,15 @@ class DurableRun(ThreadedRun):
             if isinstance(batch, pa.RecordBatch):
                 rows.append(batch)
                 out += batch.num_rows
-            elif rows:
-                return rows, True
-            elif is_dry:
-                return rows, False
-            else:
+            elif is_dry or (rows and is_next):
+                return rows, bool(rows)
+            elif is_next:
                 left = None if until is None else until - now
                 if left is None or left > 0:
                     self._wait(left)
-            is_over = until is not None and now >= until
+            # Its time may have been up long ago: then once more what has come, of each stream.
+            has_swept = is_next and execution.progress.batch - turns >= len(self._sources)
+            is_over = has_swept and until is not None and now >= until
             if is_over or max(out, execution.progress.rows_in - before) >= MOST_ROWS:
                 return rows, True
         return rows, False

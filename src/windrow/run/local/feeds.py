@@ -392,7 +392,9 @@ def open_feeds(
         rows = source.batches(time, position.rows)
         if position.whole:
             rows = first_of(rows, position.whole)
-        inlet: Inlet = Reader(name, rows, bell) if source.may_block else InMemory(rows)
+        inlet: Inlet = InMemory(rows)
+        if source.may_block:
+            inlet = Reader(name, rows, bell, merges=source.is_cut_by_arrival)
         clock = arrivals if node.is_on_arrival else None
         # A batch that was stopped in goes on in the same place, though batches are not cut any more.
         cut = BatchSplitter(rows_at_once or all_at_once)

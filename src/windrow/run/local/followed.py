@@ -96,6 +96,7 @@ class FollowedSource(BatchReader):
     ) -> None:
         self.outside = source_of(outside)
         self._outside = outside
+        self.is_cut_by_arrival = self.outside.is_cut_by_arrival
         found = self.outside.columns()  # so it has looked at what is there before a sink writes
         self._columns = found if columns is None else columns
         super().__init__(name, self._columns)

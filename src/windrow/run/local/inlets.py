@@ -96,8 +96,11 @@ def broken_off() -> ResourceError:
 HELD = 2
 """Batches that a reader has ready for the query; it goes on reading when there is room for more."""
 
+FEW = 8192
+"""Rows that are given as one batch where they came as several: of so few, each batch costs more than its rows."""
+
 PAUSE_S = 0.01
-"""After its iterator said "nothing now", how long a reader waits before it asks again."""
+"""A reader whose iterator says "nothing now" asks no more often than that."""
 
 PARTING_S = 1.0
 """How long a program that ends waits for its readers: a few times what reading a batch takes."""
@@ -158,12 +161,22 @@ class Reader:
         stream: its name, for messages.
         rows: the iterator; the thread alone touches it, closing included.
         bell: the query's.
+        merges: whether small batches are given as one; then as many are held as have few rows.
     """
 
-    def __init__(self, stream: str, rows: Iterator[pa.RecordBatch | Silence], bell: Bell) -> None:
+    def __init__(
+        self,
+        stream: str,
+        rows: Iterator[pa.RecordBatch | Silence],
+        bell: Bell,
+        *,
+        merges: bool = False,
+    ) -> None:
         self._stream = stream
         self._rows = rows
         self._bell = bell
+        self._merges = merges
+        self._asked = 0.0
         self._held: deque[pa.RecordBatch | BaseException | None] = deque()
         self.is_silent = False
         # A daemon: a program may end while an iterator blocks for ever.
@@ -189,6 +202,8 @@ class Reader:
             if not self._held:
                 return NOTHING_NOW
             taken = self._held.popleft()
+            if self._merges and isinstance(taken, pa.RecordBatch):
+                taken = self._with_more(taken)
             self._bell.changed.notify_all()  # there is room again
         if isinstance(taken, BaseException):
             raise source_failed(self._stream, taken)
@@ -198,11 +213,29 @@ class Reader:
         """Tells the query of this reader that it is over, and so the reader."""
         self._bell.stop()
 
+    def _with_more(self, first: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch with those held behind it, as long as they are few rows together."""
+        batches, rows = [first], first.num_rows
+        while self._held and isinstance(self._held[0], pa.RecordBatch):
+            rows += self._held[0].num_rows
+            if rows > FEW:
+                break
+            batches.append(self._held.popleft())
+        return first if len(batches) == 1 else pa.concat_batches(batches)
+
+    def _has_room(self) -> bool:
+        if len(self._held) < HELD:
+            return True
+        batches = (own for own in self._held if isinstance(own, pa.RecordBatch))
+        return self._merges and sum(own.num_rows for own in batches) < FEW
+
     def _run(self) -> None:
         try:
+            self._asked = time.monotonic()
             for item in self._rows:
                 if not self._hand_over(item):
                     return
+                self._asked = time.monotonic()
             self._hand_over(None)
         except BaseException as error:  # noqa: BLE001  # whatever it is, the query must hear of it
             self._hand_over(error)
@@ -218,8 +251,10 @@ class Reader:
             self.is_silent = item is NOTHING_NOW
             if isinstance(item, Silence):
                 bell.changed.notify_all()  # the query need not wait for this stream
-                return not bell.wait_for(lambda: False, PAUSE_S)
-            bell.wait_for(lambda: len(self._held) < HELD)
+                # An iterator that has waited itself is asked again at once.
+                pause = PAUSE_S - (time.monotonic() - self._asked)
+                return not bell.wait_for(lambda: False, max(0.0, pause))
+            bell.wait_for(self._has_room)
             if bell.is_stopped:
                 return False
             self._held.append(item)

@@ -57,11 +57,14 @@ class BatchReader(ABC):
     Attributes:
         schema: the columns, with Spark types.
         may_block: whether asking for the next batch may take as long as it likes.
+        is_cut_by_arrival: whether a batch is what has come by chance until it was looked for, so that
+            two may as well be one.
         is_bounded: whether all of it is there, so that a query over it is a batch run.
         is_spent: whether it could be read once, and has been.
     """
 
     may_block = False
+    is_cut_by_arrival = False
     is_bounded = False
     is_spent = False
 

@@ -17,7 +17,7 @@ from windrow import NOTHING_NOW, Session
 from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.options import IN_STEP, ROUND_ROBIN
 from windrow.run.local.feeds import Feed, Feeds, Position, open_feeds
-from windrow.run.local.inlets import Bell, InMemory
+from windrow.run.local.inlets import FEW, Bell, InMemory, Reader
 from windrow.run.local.sources import source_of
 from windrow.schema import Schema
 
@@ -175,3 +175,27 @@ def test_a_query_that_is_resumed_goes_on_with_the_stream_whose_turn_it_is(pollin
         first = opened({})
         before = drained(first, stop)
         assert before + drained(opened(pickle.loads(pickle.dumps(first.positions)))) == whole
+
+
+def read_ahead(parts: list[object], *, merges: bool) -> list[object]:
+    """What a reader gives, as often as it is asked, when it has read all that it holds."""
+    reader = Reader("a", iter(parts), Bell(), merges=merges)
+    found = [reader.take()]
+    reader.thread.join()
+    while found[-1] is not None:
+        found.append(reader.take())
+    return [own.column("at").to_pylist() for own in found if isinstance(own, pa.RecordBatch)]
+
+
+def test_few_rows_of_a_stream_that_is_cut_by_arrival_are_one_batch():
+    assert read_ahead([batch(1), batch(2), batch(3)], merges=True) == [[1, 2, 3]]
+
+
+def test_many_rows_stay_batches_of_their_own():
+    large = pa.concat_batches([batch(5)] * FEW)
+    found = read_ahead([batch(1), large], merges=True)
+    assert [len(own) for own in found] == [1, FEW]
+
+
+def test_batches_of_a_users_own_stay_as_they_came():
+    assert read_ahead([batch(1)], merges=False) == [[1]]
