@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -98,3 +99,14 @@ def interpreted(monkeypatch: Any, *modules: ModuleType) -> None:
         for name, value in list(vars(module).items()):
             if hasattr(value, "py_func"):
                 monkeypatch.setattr(module, name, value.py_func)
+
+
+def told(monkeypatch: Any, module: ModuleType, name: str, before: Callable[..., object]) -> None:
+    """Has a function told of every call of one of a module's, before it is made."""
+    made = getattr(module, name)
+
+    def told_first(*arguments: Any) -> Any:
+        before(*arguments)
+        return made(*arguments)
+
+    monkeypatch.setattr(module, name, told_first)

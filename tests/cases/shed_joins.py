@@ -12,7 +12,7 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.load_shedding.limits import Least, Shedding
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scans import ScanStream
-from windrow.physical.nodes.time_join import SheddingJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.plan.windows import Bound, WindowGraph
 from windrow.schema import MAX_TICK, Field, Schema
 

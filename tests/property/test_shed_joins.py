@@ -28,7 +28,7 @@ from windrow.operators.joins import bew_search
 from windrow.operators.load_shedding import structured_join
 from windrow.operators.load_shedding.join import ShedJoinOp
 from windrow.physical.load_shedding.limits import STRATEGIES, Shedding
-from windrow.physical.nodes.time_join import SheddingJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.structures import PartSizes
 from windrow.schema import MAX_TICK
 

@@ -1,31 +1,4 @@
-"""Job files: streams, a query and a sink, in TOML.
-
-    query = "SELECT ..."              # or query_file = "join.sql"
-    mode = "streaming"                # or "batch"; the command line decides over the file
-    on = "spark"                      # or "local"
-    trigger = "available-now"         # or an interval such as "10 seconds" (Spark streaming)
-
-    [streams.sales]
-    path = "data/sales"               # a file, a folder, or a pattern; relative to the job file;
-                                      # or a connector: kafka = "sales", servers = "localhost:9092"
-    format = "parquet"                # or "csv", "json" (one object per line)
-    time = "ts"                       # or "on arrival"
-    lateness = "5 seconds"
-    rate = "1000 per second"          # hints to the planner, as for `Session.stream`
-    distinct = { item = 10000 }
-
-    [tables.favorites]                # joined with the streams; read whole when the job starts
-    path = "data/favorites.csv"       # as for a stream; also schema = "item STRING, price DOUBLE"
-    format = "csv"
-
-    [functions.similar]
-    body = "shapes:similar"           # a module, beside the job file or installed, and its function
-    returns = "boolean"               # also arguments = ["string", "string"], vectorized = false
-
-    [sink]
-    path = "out"                      # or a connector: postgres = "postgresql://..", table = "out"
-    format = "parquet"
-    checkpoint = "state"              # by which a run that follows its streams survives
+"""Job files: streams, tables, functions, a query and a sink, in TOML, as `docs/how-to/job-files.md` has them.
 
 Everything is checked before anything runs.
 

@@ -15,8 +15,6 @@ What differs from version to version is put out. The four cases of section 4.1, 
     3   - in, + out     a copy leaves R: one of S is there again    (steps 12 to 19)
     4   - in, - out     a copy leaves S that was in the output      (steps 2 to 11)
 
-`count_cases` tells them apart.
-
 Algorithm 4.2 tells them apart by f_s > f_r before or after an update, which as printed fails for
 equal numbers of copies, and picks the tuple that takes another's place in O_S. Copies of a row are
 alike, so that here a number says it all; the same holds for algorithm 4.1, whose step 7 puts a
@@ -111,20 +109,3 @@ def copies_changed(versions: Versions, outputs: NDArray[np.int64]) -> VersionCha
                     out += 1
         start = stop
     return VersionChanges(shown, times, signs)
-
-
-@kernel
-def count_cases(versions: Versions, outputs: NDArray[np.int64], cases: NDArray[np.int64]) -> None:
-    """Counts the changes by the cases of section 4.1, added to `cases[in, out]`, 0 for + and 1 for -.
-
-    Where copies come and go at one instant, those that come are taken for the cause.
-    """
-    for version in range(len(versions.slots)):
-        before = versions.previous[version]
-        if before == OPENING or outputs[version] == outputs[before]:
-            continue
-        comes = False
-        for event in range(versions.first_event[version], versions.first_event[version + 1]):
-            comes = comes or versions.event_signs[event] > 0
-        more = outputs[version] - outputs[before]
-        cases[0 if comes else 1, 0 if more > 0 else 1] += abs(more)

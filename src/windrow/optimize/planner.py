@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import cast
 
 from windrow.errors import InternalError
+from windrow.optimize import rules
 from windrow.optimize.choose.one_core import is_paced, most_times_as_fast
 from windrow.optimize.choose.physical_node import check_match_algorithm, check_order, choose
 from windrow.optimize.choose.plans import REFERENCE_MACHINE, Machine, by_cost, plan_names, planned
@@ -25,17 +26,6 @@ from windrow.optimize.choose.scheduling import scheduled
 from windrow.optimize.cost.statistics import ASSUMED_KEYS, PlanStatistics, Remembered
 from windrow.optimize.load_shedding.plan import with_shedding
 from windrow.optimize.options import check_updates, with_hints
-from windrow.optimize.rules import (
-    absorb_filters,
-    compute_below_aggregate,
-    filter_keys_of_one_input,
-    merge_filters,
-    prune_columns,
-    push_distinct,
-    push_filters,
-    push_own_conditions,
-    push_table_join_below_join,
-)
 from windrow.physical.algorithms import ALGORITHMS, DEFAULT
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
@@ -51,17 +41,17 @@ Rule = Callable[[Node], Node]
 
 RULES: tuple[Rule, ...] = (
     # These two make filters and projections, which the rules below then move and narrow.
-    filter_keys_of_one_input,
-    compute_below_aggregate,
+    rules.filter_keys_of_one_input,
+    rules.compute_below_aggregate,
     # Merged first: the pushing rules then look at every predicate of a place at once.
-    merge_filters,
-    push_filters,
-    push_own_conditions,
-    push_table_join_below_join,
+    rules.merge_filters,
+    rules.push_filters,
+    rules.push_own_conditions,
+    rules.push_table_join_below_join,
     # What reads one input has gone below: the rest of a Filter over a join is the join's.
-    absorb_filters,
+    rules.absorb_filters,
     # Last: only where the filters have come to rest is it known which columns end there.
-    prune_columns,
+    rules.prune_columns,
 )
 
 MOST_PASSES = 100
@@ -97,7 +87,7 @@ def optimize(
         root = with_shedding(root, options)
     said = {stream.name: stream.statistics for stream in plan.streams}
     bounded = frozenset(stream.name for stream in plan.streams if stream.is_bounded)
-    root = push_distinct(root, options, PlanStatistics(said, tables, bounded))
+    root = rules.push_distinct(root, options, PlanStatistics(said, tables, bounded))
     check_order(root, options)
     check_match_algorithm(root, options)
     found = None if measured is None else Remembered(measured)

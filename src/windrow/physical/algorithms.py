@@ -94,9 +94,8 @@ ALGORITHMS: Registry[Algorithm] = Registry(
     ),
 )  # fmt: skip
 
-ALGORITHMS.add(
-    DEFAULT,
-    Algorithm(
+for _name, _algorithm in {
+    DEFAULT: Algorithm(
         "BEW",
         "a new tuple meets the other streams one by one, and each tuple chosen shrinks the period "
         "of the next",
@@ -107,10 +106,7 @@ ALGORITHMS.add(
         meets=BY_ROUTES,
         spills=True,
     ),
-)
-ALGORITHMS.add(
-    "few",
-    Algorithm(
+    "few": Algorithm(
         "FEW",
         "a sweep finds tuples within all windows, then joins those that follow in their period "
         "without testing windows again",
@@ -122,10 +118,7 @@ ALGORITHMS.add(
         meets=BY_ROUTES,
         compares=True,
     ),
-)
-ALGORITHMS.add(
-    "nlw",
-    Algorithm(
+    "nlw": Algorithm(
         "NLW",
         "a pipeline of binary joins: a tuple goes through the whole other buffer, and removes what "
         "is out of reach",
@@ -134,10 +127,7 @@ ALGORITHMS.add(
         ARRIVAL_JOIN,
         f"{_MACHINES}:nlw",
     ),
-)
-ALGORITHMS.add(
-    "hw",
-    Algorithm(
+    "hw": Algorithm(
         "HW",
         "a pipeline of binary joins: a tuple goes through one bucket of the other table; rarely "
         "probed buckets are updated apart",
@@ -147,10 +137,7 @@ ALGORITHMS.add(
         f"{_MACHINES}:hw",
         instead="nlw",
     ),
-)
-ALGORITHMS.add(
-    ASYMMETRIC,
-    Algorithm(
+    ASYMMETRIC: Algorithm(
         "Asymmetric",
         "each window has a structure of its own; a new tuple goes into its own, and probes the "
         "other stream's",
@@ -160,7 +147,8 @@ ALGORITHMS.add(
         f"{_MACHINES}:asymmetric",
         most_streams=2,
     ),
-)
+}.items():
+    ALGORITHMS.add(_name, _algorithm)
 
 
 def choice(asked: str) -> tuple[str, str | None] | None:

@@ -172,11 +172,7 @@ ALL = ""
 
 
 def check_algorithm(asked: object) -> None:
-    """Refuses what is no algorithm, of window joins or of bestmatch joins.
-
-    Raises:
-        PlanError: there is none of that name.
-    """
+    """Refuses what is no algorithm, of window joins or of bestmatch joins."""
     if isinstance(asked, str):
         if asked in MATCH_ALGORITHMS or choice(asked):
             return

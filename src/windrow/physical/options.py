@@ -367,11 +367,7 @@ ROWS = rows_of(Options)
 
 
 def check_needs(options: Options) -> None:
-    """Refuses a value without the option that it needs, where rows are written for good.
-
-    Raises:
-        PlanError: `on_late` is "keep", and no folder is named.
-    """
+    """Refuses a value without the option that it needs, where rows are written for good."""
     needs = lacking(ROWS, vars(options))
     if needs is not None:
         raise PlanError("no-dead-letters", needs.sentence, hint=needs.hint)

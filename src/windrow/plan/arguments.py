@@ -96,11 +96,7 @@ FLAG = ArgumentKind("True or False", lambda value: isinstance(value, bool), "Tru
 
 
 def takes(**kinds: ArgumentKind) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Has a call refuse arguments that are not of their kind, before it does anything.
-
-    Raises:
-        BindError: an argument is of another kind.
-    """
+    """Has a call refuse arguments that are not of their kind, before it does anything."""
 
     def checking(call: Callable[P, R]) -> Callable[P, R]:
         parameters = signature(call)
@@ -116,11 +112,7 @@ def takes(**kinds: ArgumentKind) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def check_kinds(call: str, given: Mapping[str, object], /, **kinds: ArgumentKind) -> None:
-    """Refuses what is given and not of its kind, as `takes` does for the call that it stands above.
-
-    Raises:
-        BindError: an argument is of another kind.
-    """
+    """Refuses what is given and not of its kind, as `takes` does for the call that it stands above."""
     for name, kind in kinds.items():
         if name not in given or kind.accepts(given[name]):
             continue

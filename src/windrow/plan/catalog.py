@@ -179,14 +179,18 @@ def _shown(given: object) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
-def _different(info: StreamInfo, column: str, number: float) -> tuple[str, Figure]:
-    found = info.schema.find(column)
+def _column(schema: Schema, name: str, missing: UnknownColumn) -> Field:
+    """The column that the user names, as the data has it; the error where there is none names others."""
+    found = schema.find(name)
     if found is None:
-        raise UnknownColumn(
-            "unknown-column-of-distinct",
-            f"the stream {info.name} has no column {column!r} whose values could be counted",
-            hint=f"one of {nearest(column, info.schema.names)}",
-        )
+        missing.hint = f"one of {nearest(name, schema.names)}"
+        raise missing
+    return found
+
+
+def _different(info: StreamInfo, column: str, number: float) -> tuple[str, Figure]:
+    lacks = f"the stream {info.name} has no column {column!r} whose values could be counted"
+    found = _column(info.schema, column, UnknownColumn("unknown-column-of-distinct", lacks))
     if not 1 <= number <= _MOST_DIFFERENT:
         raise BindError(
             "bad-distinct",
@@ -289,13 +293,8 @@ def _punctuation(info: StreamInfo, column: str | None) -> str | None:
     """The column of punctuations as the data spells it, checked."""
     if column is None:
         return None
-    found = info.schema.find(column)
-    if found is None:
-        raise UnknownColumn(
-            "unknown-punctuation-column",
-            f"the stream {info.name} has no column {column!r} that says which rows are punctuations",
-            hint=f"one of {nearest(column, info.schema.names)}",
-        )
+    lacks = f"the stream {info.name} has no column {column!r} that says which rows are punctuations"
+    found = _column(info.schema, column, UnknownColumn("unknown-punctuation-column", lacks))
     if found.type != "boolean":
         raise BindError(
             "bad-punctuation-type",
@@ -351,13 +350,8 @@ def _time_column(name: str, schema: Schema, time: str | None) -> str | None:
     """The time column as the data spells it, checked."""
     if time is None:
         return None
-    found = schema.find(time)
-    if found is None:
-        raise UnknownColumn(
-            "unknown-time-column",
-            f"the stream {name} has no column {time!r} to take its time from",
-            hint=f"one of {nearest(time, schema.names)}",
-        )
+    lacks = f"the stream {name} has no column {time!r} to take its time from"
+    found = _column(schema, time, UnknownColumn("unknown-time-column", lacks))
     if found.type not in TIME_TYPES:
         raise BindError(
             "bad-time-type",
@@ -377,13 +371,8 @@ def of_changes(info: StreamInfo, column: str | None) -> StreamInfo:
     if column is None:
         return info
     name, schema, time = info.name, info.schema, info.time
-    found = schema.find(column)
-    if found is None:
-        raise UnknownColumn(
-            "unknown-changes-column",
-            f"the stream {name} has no column {column!r} that says how its rows change",
-            hint=f"one of {nearest(column, schema.names)}",
-        )
+    lacks = f"the stream {name} has no column {column!r} that says how its rows change"
+    found = _column(schema, column, UnknownColumn("unknown-changes-column", lacks))
     if found.type != "string":
         raise BindError(
             "bad-changes-type",

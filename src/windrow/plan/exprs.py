@@ -261,11 +261,7 @@ _state = {"inside": 0, "before": 0}
 
 @contextmanager
 def deep_calls() -> Iterator[None]:
-    """Lets calls go deeper; what is too deep even so is an error of ours.
-
-    Raises:
-        PlanError: there are more calls within calls than there is room for.
-    """
+    """Lets calls go deeper; what is too deep even so is an error of ours."""
     with _lock:
         if not _state["inside"]:
             _state["before"] = sys.getrecursionlimit()

@@ -176,11 +176,7 @@ def to_bytes(size: str | int) -> int:
     """
     count = Fraction(size) if type(size) is int else _read(size)
     if count is None or count < 1:
-        raise PlanError(
-            "bad-option",
-            f"memory = {size!r} is not an amount of memory",
-            hint=_EXAMPLES,
-        )
+        raise _not_memory(size, "an amount of memory")
     if count > MOST_BYTES:
         raise PlanError(
             "bad-option",
@@ -188,12 +184,12 @@ def to_bytes(size: str | int) -> int:
             hint=f"{_EXAMPLES}; without a limit, leave it out",
         )
     if count.denominator != 1:
-        raise PlanError(
-            "bad-option",
-            f"memory = {size!r} is not a whole number of bytes",
-            hint=_EXAMPLES,
-        )
+        raise _not_memory(size, "a whole number of bytes")
     return int(count)
+
+
+def _not_memory(size: object, what: str) -> PlanError:
+    return PlanError("bad-option", f"memory = {size!r} is not {what}", hint=_EXAMPLES)
 
 
 def _read(size: object) -> Fraction | None:

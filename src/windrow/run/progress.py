@@ -299,7 +299,6 @@ def renderer(
     kind: str,
     *,
     out: TextIO | None = None,
-    is_command_line: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> ProgressView:
     """The renderer of that name.
@@ -307,7 +306,6 @@ def renderer(
     Args:
         kind: one of `auto`, `none`, `log`, `live` and `json`.
         out: where `live` and `json` write; stderr where none is given.
-        is_command_line: what `auto` means where there is no terminal: json, else none.
         clock: seconds, for the first sign of `live`.
 
     Raises:
@@ -318,7 +316,7 @@ def renderer(
     """
     target = sys.stderr if out is None else out
     if kind == "auto":
-        kind = "live" if target.isatty() else "json" if is_command_line else "none"
+        kind = "live" if target.isatty() else "none"
     if kind == "log":
         return LogLines()
     if kind == "json":

@@ -139,7 +139,7 @@ class OnSpark(SessionRunner):
         from windrow.run.spark.failures import within_sparks_stack  # noqa: PLC0415
         from windrow.run.spark.outside_run import frames_of  # noqa: PLC0415
         from windrow.run.spark.progress import BatchFigures  # noqa: PLC0415
-        from windrow.run.spark.query import dataframe  # noqa: PLC0415
+        from windrow.run.spark.query import Builder  # noqa: PLC0415
 
         if question.resume is not None:
             raise UnsupportedError(
@@ -152,7 +152,7 @@ class OnSpark(SessionRunner):
         planner = question.planner(registered, None)
         with within_sparks_stack():
             frames = frames_of(self._spark, registered.data, physical)
-            answer = dataframe(self._spark, physical, frames, figures, planner)
+            answer = Builder(self._spark, physical, frames, figures, planner).answer()
         if not answer.isStreaming:
             self._figures[answer] = figures
         return answer

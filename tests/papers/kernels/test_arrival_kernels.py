@@ -12,25 +12,21 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from windrow.kernels.tuple_at_a_time.tape import (
-    ADMIT,
-    DROP,
     DROPS,
     FOUND,
-    OUTPUT,
     REFINED,
-    TOUCH,
     TOUCHED,
     UPDATES,
     Tape,
     TupleConditions,
-    order_by_keys,
-    trace_of,
 )
 from windrow_papers.kernels import runs
 from windrow_papers.kernels.bew import BewNestedLoop
 from windrow_papers.kernels.bew_graph import UNSTATED
 from windrow_papers.kernels.bew_hash import BewHash
 from windrow_papers.kernels.closure import Closure
+from windrow_papers.kernels.loop_machine import order_by_keys
+from windrow_papers.kernels.trace import ADMIT, DROP, OUTPUT, TOUCH, trace_of
 
 pytestmark = pytest.mark.slow
 

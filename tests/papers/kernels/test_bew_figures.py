@@ -10,19 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from windrow.kernels.tuple_at_a_time.tape import (
-    ADMIT,
-    DROP,
-    DROPS,
-    FOUND,
-    OUTPUT,
-    PERIOD,
-    TOUCH,
-    Tape,
-    TupleConditions,
-    trace_of,
-)
+from windrow.kernels.tuple_at_a_time.tape import DROPS, FOUND, Tape, TupleConditions
 from windrow_papers.kernels.runs import run_bew
+from windrow_papers.kernels.trace import ADMIT, DROP, OUTPUT, PERIOD, TOUCH, trace_of
 
 pytestmark = pytest.mark.slow
 

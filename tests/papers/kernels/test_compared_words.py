@@ -19,9 +19,9 @@ from windrow_papers.kernels.runs import last_blocks, turns_in_time_order
 pytestmark = pytest.mark.slow
 
 
-def few(tape, conditions, *, room=1 << 12, **given_: Any):
+def few(tape, conditions, order, *, room=1 << 12, **given_: Any):
     """The combinations that FEW finds, and the tuples that its loops looked at."""
-    machine, turns = FewMachine(conditions, tape.first, **given_), turns_in_time_order(tape)
+    machine, turns = FewMachine(conditions, tape.first, order, **given_), turns_in_time_order(tape)
     found, out, is_through = room_for(room, len(conditions.upper)), [], False
     machine.begin(tape, turns)
     while not is_through:
@@ -85,7 +85,7 @@ def expected(tape, conditions, comparisons):
 @given(case=cases(), room=st.integers(1, 5))
 def test_every_combination_that_passes_comes_once(method, case, room):
     tape, conditions, comparisons, order = case
-    found, _ = few(tape, conditions, room=room, method=method, comparisons=comparisons, order=order)
+    found, _ = few(tape, conditions, order, room=room, method=method, comparisons=comparisons)
     assert found == expected(tape, conditions, comparisons)
 
 
@@ -98,8 +98,8 @@ def test_what_does_not_pass_is_looked_at_once_and_not_joined_further():
     upper = np.where(np.eye(streams, dtype=bool), 0, 20).astype(np.int64)
     conditions = TupleConditions(upper, np.zeros((streams, 0), np.bool_))
     order = np.array([[0, 1, 2], [1, 0, 2], [2, 0, 1]])
-    none, touched = few(tape, conditions, order=order, comparisons=[Compared(0, 0, 1)])
-    whole, all_touched = few(tape, conditions, order=order)
+    none, touched = few(tape, conditions, order, comparisons=[Compared(0, 0, 1)])
+    whole, all_touched = few(tape, conditions, order)
     assert none == []
     assert len(whole) > 10_000
     assert touched < all_touched / 2

@@ -17,21 +17,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from watched import interpreted, told
 
+from windrow.kernels import bew_period
+from windrow.kernels.tuple_at_a_time import few as few_module
+from windrow.kernels.tuple_at_a_time import sweep
+from windrow.kernels.tuple_at_a_time import sweep_machine as sweep_machines
 from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine
 from windrow.kernels.tuple_at_a_time.tape import (
-    ADMIT,
-    DROP,
     DROPS,
     FOUND,
-    OUTPUT,
-    PERIOD,
-    TOUCH,
+    TOUCHED,
     Tape,
     TupleConditions,
     room_for,
-    trace_of,
 )
+from windrow_papers.kernels.loop_machine import order_by_keys
 from windrow_papers.kernels.runs import run_few, turns_in_time_order
 
 pytestmark = pytest.mark.slow
@@ -60,54 +61,65 @@ def tape() -> Tape:
     )
 
 
-def walked(method: str) -> tuple[list[str], list[str], np.ndarray]:
-    """The steps as texts, the combinations by name, and the work."""
-    trace = trace_of(1000)
+def walked(monkeypatch, method: str) -> tuple[list[str], list[str], np.ndarray]:
+    """The steps as texts, the combinations by name, and the work: FEW as plain Python."""
+    interpreted(monkeypatch, sweep_machines, few_module, sweep, bew_period)
+    steps: list[str] = []
+    period = few_module._period
+
+    def look(own, conditions, sweep, stream) -> None:
+        low, high = period(own, conditions, sweep, stream)
+        within = "" if high == bew_period.MOST else f" in {low} to {high}"
+        steps.append(f"look at {NAMES[sweep.head[stream]]}{within}")
+
+    def admit(_, sweep, __, stream) -> None:
+        steps.append(f"admit {NAMES[sweep.taken[stream]]}")
+
+    def drop(_, sweep, __, stream, ___) -> None:
+        steps.append(f"drop {NAMES[sweep.head[stream]]}")
+
+    def give(chosen, *_: object) -> None:
+        steps.append("output " + " ".join(NAMES[at] for at in chosen))
+
+    calls = {"_period": look, "admit": admit, "drop_oldest": drop, "give": give}
+    for name, note in calls.items():
+        told(monkeypatch, few_module, name, note)
     own = tape()
-    done = run_few(own, CONDITIONS, turns_in_time_order(own), method=method, trace=trace)
+    done = run_few(own, CONDITIONS, turns_in_time_order(own), method=method)
     combinations = [" ".join(NAMES[at] for at in line) for line in done.combinations.tolist()]
-    steps = []
-    for event, first, second in trace.events[: trace.noted[0]].tolist():
-        if event == PERIOD:
-            steps.append(f"period {first} to {second}")
-        elif event == OUTPUT:
-            steps.append(f"output {combinations[second]}")
-        else:
-            word = {TOUCH: "look at", DROP: "drop", ADMIT: "admit"}[event]
-            steps.append(f"{word} {NAMES[second]}")
     return steps, combinations, done.work
 
 
 MODE_1 = [
     # Step 1: the period that includes a1; 2 and 3: shrunk for b1 and c1, which lie in it.
-    "look at a1", "period -5 to 15",
-    "look at b1", "period -5 to 14",
-    "look at C1", "period -1 to 14",
+    "look at a1",
+    "look at b1 in -5 to 15",
+    "look at C1 in -5 to 14",
     # Steps 4 and 5: d1 is left of the period, d2 right of it. 6: a new period, centered at d2.
-    "look at d1", "drop d1",
-    "look at D2", "period 6 to 26",
+    "look at d1 in -1 to 14", "drop d1",
+    "look at D2 in -1 to 14",
     # Steps 7 and 8: e1 is left of that, e2 in it.
-    "look at e1", "drop e1",
-    "look at E2", "period 6 to 25",
+    "look at e1 in 6 to 26", "drop e1",
+    "look at E2 in 6 to 26",
     # Back at the first stream: a1 and b1 are left of the period now; c1 is in it still.
-    "look at a1", "drop a1",
-    "look at A2", "period 6 to 22",
-    "look at b1", "drop b1",
-    "look at B2", "period 6 to 22",
-    "look at C1", "period 6 to 19",
+    "look at a1 in 6 to 25", "drop a1",
+    "look at A2 in 6 to 25",
+    "look at b1 in 6 to 22", "drop b1",
+    "look at B2 in 6 to 22",
+    "look at C1 in 6 to 22",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("method", ["nested-loop", "hash"])
-def test_mode_1_goes_through_the_steps_of_figure_6(method):
-    steps, _, _ = walked(method)
+def test_mode_1_goes_through_the_steps_of_figure_6(monkeypatch, method):
+    steps, _, _ = walked(monkeypatch, method)
     assert steps[: len(MODE_1)] == MODE_1
 
 
 @pytest.mark.parametrize("method", ["nested-loop", "hash"])
-def test_mode_2_begins_with_the_starting_tuple_and_ends_by_dropping_the_oldest(method):
-    steps, _, _ = walked(method)
-    loops = [step for step in steps[len(MODE_1) :] if not step.startswith("look at")]
+def test_mode_2_begins_with_the_starting_tuple_and_ends_by_dropping_the_oldest(monkeypatch, method):
+    steps, _, _ = walked(monkeypatch, method)
+    loops = steps[len(MODE_1) :]
     assert loops[:9] == [
         "admit A2", "admit B2", "admit C1", "admit D2", "admit E2",
         "output A2 B2 C1 D2 E2",
@@ -119,27 +131,32 @@ def test_mode_2_begins_with_the_starting_tuple_and_ends_by_dropping_the_oldest(m
 
 
 @pytest.mark.parametrize("method", ["nested-loop", "hash"])
-def test_the_output_is_that_of_the_paper(method):
-    _, combinations, work = walked(method)
+def test_the_output_is_that_of_the_paper(monkeypatch, method):
+    _, combinations, work = walked(monkeypatch, method)
     assert combinations == ["A2 B2 C1 D2 E2", "A2 B3 C1 D2 E2"]
     assert work[FOUND] == 2
     assert work[DROPS] == len(NAMES)  # the streams have ended: nothing is waited for
 
 
 def test_mode_2_looks_at_buffered_tuples_alone_and_by_hash_at_those_of_a_bucket():
-    scanned, hashed = (walked(method)[0] for method in ("nested-loop", "hash"))
-    # e3 is white: it agrees with none of A's tuples, the first that it meets.
-    after = scanned[scanned.index("admit e3") + 1 :]
-    assert after[0] == "look at A2"
-    assert after[1] != "look at B3"
-    after = hashed[hashed.index("admit e3") + 1 :]
-    assert not after[0].startswith("look at A2")
+    own = tape()
+    turns = turns_in_time_order(own)
+    scanned, hashed = (
+        run_few(own, CONDITIONS, turns, method=method).work[TOUCHED]
+        for method in ("nested-loop", "hash")
+    )
+    # The starting tuple and B3 look at four black ones each. A white one looks at the first that it
+    # would meet, with which it does not agree, or by hash at none.
+    assert hashed == 4 + 4
+    assert scanned == hashed + sum(
+        name[0].islower() for name in ("e3", "a3", "b4", "c2", "d3", "e4")
+    )
 
 
 def test_a_stream_that_stalls_makes_the_sweep_wait():
     """The price of mode 2, as the paper says: tuples wait for streams that have nothing to say."""
     own = tape()
-    machine = FewMachine(CONDITIONS, own.first)
+    machine = FewMachine(CONDITIONS, own.first, order_by_keys(CONDITIONS), method="nested-loop")
     found = room_for(10, 5)
     only_four = np.array([0] * 3 + [1] * 4 + [3] * 3 + [4] * 4, np.int64)  # nothing of stream C
     machine.begin(own, only_four)

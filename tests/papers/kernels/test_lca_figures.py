@@ -14,18 +14,13 @@ import itertools
 
 import numpy as np
 import pytest
+from watched import interpreted, told
 
-from windrow.kernels.tuple_at_a_time.tape import (
-    ADMIT,
-    DROP,
-    OUTPUT,
-    PERIOD,
-    REFINED,
-    TOUCH,
-    Tape,
-    TupleConditions,
-    trace_of,
-)
+from windrow.kernels import bew_period
+from windrow.kernels.tuple_at_a_time import sweep
+from windrow.kernels.tuple_at_a_time import sweep_machine as sweep_machines
+from windrow.kernels.tuple_at_a_time.tape import REFINED, Tape, TupleConditions
+from windrow_papers.kernels import conservative, conservative_machines
 from windrow_papers.kernels.conservative import windows_of
 from windrow_papers.kernels.runs import run_gca, run_lca, turns_in_time_order
 
@@ -56,21 +51,33 @@ def layout(tuples: dict[str, int], windows: dict[str, int]) -> tuple[Tape, Tuple
     return tape, TupleConditions(upper, np.zeros((len(streams), 0), np.bool_))
 
 
-def walked() -> tuple[list[str], list[str], np.ndarray]:
+def walked(monkeypatch) -> tuple[list[str], list[str], np.ndarray]:
+    """The steps as texts, the combinations by name, and the work: LCA as plain Python."""
+    interpreted(monkeypatch, sweep_machines, conservative_machines, conservative, sweep, bew_period)
+    names, steps = list(FIGURE_10), []
+    period = conservative._local_period
+
+    def look(own, local, sweep, stream) -> None:
+        low, high = period(own, local, sweep)
+        within = "" if high == bew_period.MOST else f" in {low} to {high}"
+        steps.append(f"look at {names[sweep.head[stream]]}{within}")
+
+    def admit(_, sweep, __, stream) -> None:
+        steps.append(f"admit {names[sweep.taken[stream]]}")
+
+    def drop(_, sweep, __, stream, ___) -> None:
+        steps.append(f"drop {names[sweep.head[stream]]}")
+
+    def give(chosen, *_: object) -> None:
+        steps.append("output " + " ".join(names[at] for at in chosen))
+
+    calls = {"_is_left": look, "admit": admit, "drop_oldest": drop, "give": give}
+    for name, note in calls.items():
+        told(monkeypatch, conservative, name, note)
     tape, conditions = layout(FIGURE_10, WINDOWS_10)
-    names, trace = list(FIGURE_10), trace_of(1000)
     turns = turns_in_time_order(tape)
-    done = run_lca(tape, conditions, turns, stated=conditions.upper, trace=trace)
+    done = run_lca(tape, conditions, turns, stated=conditions.upper)
     combinations = [" ".join(names[at] for at in line) for line in done.combinations.tolist()]
-    steps = []
-    for event, first, second in trace.events[: trace.noted[0]].tolist():
-        if event == PERIOD:
-            steps.append(f"period {first} to {second}")
-        elif event == OUTPUT:
-            steps.append(f"output {combinations[second]}")
-        else:
-            word = {TOUCH: "look at", DROP: "drop", ADMIT: "admit"}[event]
-            steps.append(f"{word} {names[second]}")
     return steps, combinations, done.work
 
 
@@ -84,18 +91,18 @@ def test_directed_and_asymmetric_windows_are_covered_by_their_farther_end():
     assert windows_of(upper, upper).local.tolist() == [5, 5]
 
 
-def test_mode_1_of_figure_10_finds_its_starting_tuple():
-    steps, _, _ = walked()
+def test_mode_1_of_figure_10_finds_its_starting_tuple(monkeypatch):
+    steps, _, _ = walked(monkeypatch)
     mode_1 = [
-        "look at a1", "period -9 to 9",  # w6 = 9 around a1
-        "look at b1", "drop b1",
-        "look at b2", "period 4 to 20",  # right of it: w5 = 8 around b2
-        "look at c1", "drop c1",
-        "look at c2", "period 4 to 19",
-        "look at d1", "drop d1",
-        "look at d2", "period 7 to 19",
-        "look at a1", "drop a1",
-        "look at a2", "period 7 to 19",
+        "look at a1",
+        "look at b1 in -9 to 9", "drop b1",  # w6 = 9 around a1
+        "look at b2 in -9 to 9",  # right of it
+        "look at c1 in 4 to 20", "drop c1",  # w5 = 8 around b2
+        "look at c2 in 4 to 20",
+        "look at d1 in 4 to 19", "drop d1",
+        "look at d2 in 4 to 19",
+        "drop a1",  # b2 has shown that it is too old
+        "look at a2 in 7 to 19",
     ]  # fmt: skip
     assert steps[: len(mode_1)] == mode_1
     admitted = [step for step in steps[len(mode_1) :] if step.startswith(("admit", "output"))]
@@ -104,8 +111,8 @@ def test_mode_1_of_figure_10_finds_its_starting_tuple():
     ]  # fmt: skip
 
 
-def test_the_refinement_throws_out_what_a_pair_excludes():
-    _, combinations, work = walked()
+def test_the_refinement_throws_out_what_a_pair_excludes(monkeypatch):
+    _, combinations, work = walked(monkeypatch)
     # b3 lies in the period, but 7 from a2, which allows 4.
     assert combinations == ["a2 b2 c2 d2", "a2 b2 c3 d2"]
     assert work[REFINED] == 2

@@ -11,7 +11,7 @@ import pytest
 from case_share import share_of
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from watched import Tick, Times, Watch, Work, interpreted
+from watched import Tick, Times, Watch, Work, interpreted, told
 
 from windrow.kernels import bew_period
 from windrow.kernels.bew_period import MOST
@@ -22,8 +22,6 @@ from windrow.kernels.tuple_at_a_time import tape as tape_module
 from windrow.kernels.tuple_at_a_time.machine import blocks
 from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine, SweepMachine
 from windrow.kernels.tuple_at_a_time.tape import (
-    ADMIT,
-    DROP,
     DROPS,
     FOUND,
     NARROWINGS,
@@ -34,9 +32,10 @@ from windrow.kernels.tuple_at_a_time.tape import (
     Tape,
     TupleConditions,
     room_for,
-    trace_of,
 )
+from windrow_papers.kernels import conservative, conservative_machines
 from windrow_papers.kernels.conservative_machines import GcaMachine, LcaMachine
+from windrow_papers.kernels.loop_machine import order_by_keys
 from windrow_papers.kernels.runs import (
     in_slices,
     last_blocks,
@@ -63,9 +62,13 @@ class Case:
 
     def machine(self, algorithm: str, method: str) -> SweepMachine:
         if algorithm == "few":
-            return FewMachine(self.conditions, self.tape.first, method=method)
+            return few_machine(self.tape, self.conditions, method)
         make = GcaMachine if algorithm == "gca" else LcaMachine
         return make(self.conditions, self.stated, self.tape.first, method=method)
+
+
+def few_machine(tape: Tape, conditions: TupleConditions, method: str) -> FewMachine:
+    return FewMachine(conditions, tape.first, order_by_keys(conditions), method=method)
 
 
 def closed(stated: np.ndarray) -> np.ndarray:
@@ -194,7 +197,7 @@ def watched(case: Case, method: str) -> Watch:
     """FEW as plain Python over a case, streams ended; what it compared, and counted, where."""
     watch = Watch()
     tape = case.tape._replace(times=Times(Tick(time, watch) for time in case.tape.times.tolist()))
-    machine = FewMachine(case.conditions, tape.first, method=method)
+    machine = few_machine(tape, case.conditions, method)
     machine.work = Work(len(machine.work), watch)
     found = room_for(1000, len(case.conditions.upper))
     for turns, coming in ((case.turns, None), (case.turns[:0], np.full(len(tape.first) - 1, MOST))):
@@ -262,24 +265,33 @@ def test_where_windows_differ_ranges_are_narrowed_before_loops_and_no_result_is_
 
 
 @pytest.mark.parametrize("algorithm", ["few", "gca", "lca"])
-def test_a_tuple_at_the_very_end_of_the_period_is_admitted_and_one_beyond_it_is_not(algorithm):
+def test_a_tuple_at_the_very_end_of_the_period_is_admitted_and_one_beyond_it_is_not(
+    algorithm, monkeypatch
+):
     """A window of 5 around a at 0: b at 5 belongs to the period, b at 6 waits for the next."""
     tape = Tape(np.array([0, 7, 0, 5, 6]), np.zeros((5, 0), np.uint64), np.array([0, 2, 5]))
     upper = np.array([[0, 5], [5, 0]], np.int64)
-    trace = trace_of(100)
-    conditions, turns = (
-        TupleConditions(upper, np.zeros((2, 0), np.bool_)),
-        turns_in_time_order(tape),
+    case = Case(
+        tape, turns_in_time_order(tape), upper, TupleConditions(upper, np.zeros((2, 0), np.bool_))
     )
-    if algorithm == "few":
-        done = run_few(tape, conditions, turns, trace=trace)
-    else:
-        run = run_gca if algorithm == "gca" else run_lca
-        done = run(tape, conditions, turns, stated=upper, trace=trace)
-    assert sorted(done.combinations.tolist()) == [[0, 2], [0, 3], [1, 3], [1, 4]]
-    events = trace.events[: trace.noted[0]].tolist()
-    first_drop = events.index([DROP, 0, 0])
-    assert events.index([ADMIT, 1, 3]) < first_drop < events.index([ADMIT, 1, 4])
+    module = few_module if algorithm == "few" else conservative
+    interpreted(monkeypatch, sweep_machines, conservative_machines, module, sweep, bew_period)
+    steps: list[tuple[str, int]] = []
+    told(
+        monkeypatch,
+        module,
+        "drop_oldest",
+        lambda _, sweep, __, stream, ___: steps.append(("drop", int(sweep.head[stream]))),
+    )
+    told(
+        monkeypatch,
+        module,
+        "admit",
+        lambda _, sweep, __, stream: steps.append(("admit", int(sweep.taken[stream]))),
+    )
+    machine = case.machine(algorithm, "nested-loop")
+    assert sorted(in_blocks(case, machine, 10, 10)) == [(0, 2), (0, 3), (1, 3), (1, 4)]
+    assert steps.index(("admit", 3)) < steps.index(("drop", 0)) < steps.index(("admit", 4))
 
 
 def test_mode_1_does_not_go_round_for_ever_where_narrow_and_wide_streams_alternate():
@@ -337,6 +349,6 @@ def test_gca_refines_more_than_lca():
 def test_work_is_the_same_whether_it_is_read_in_slices_or_at_the_end():
     tape = Tape(np.array([0, 1, 2, 0, 1, 2]), np.zeros((6, 0), np.uint64), np.array([0, 3, 6]))
     upper = np.array([[0, 1], [1, 0]], np.int64)
-    machine = FewMachine(TupleConditions(upper, np.zeros((2, 0), np.bool_)), tape.first)
+    machine = few_machine(tape, TupleConditions(upper, np.zeros((2, 0), np.bool_)), "nested-loop")
     slices = list(in_slices(machine, tape, turns_in_time_order(tape), 2))
     assert sum(int(work[FOUND]) for work in slices) == machine.work[FOUND]

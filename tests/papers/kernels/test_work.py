@@ -30,11 +30,11 @@ from windrow.kernels.tuple_at_a_time.tape import (
     WINDOW_TESTS,
     Tape,
     TupleConditions,
-    order_by_keys,
 )
 from windrow_papers.kernels import runs
 from windrow_papers.kernels.bew import BewNestedLoop
 from windrow_papers.kernels.closure import Closure
+from windrow_papers.kernels.loop_machine import order_by_keys
 from windrow_papers.kernels.runs import run_few
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from twins.page_schedules import band
 
 from windrow.errors import InternalError
 from windrow.kernels.epsilon_grid import SORT_TESTS
-from windrow.operators.bestmatch.pages.page_file import Frames, PageCounts
+from windrow.operators.bestmatch.pages.page_file import Frames
 from windrow.operators.bestmatch.pages.page_search import cheaper, crabstep, gallop
 from windrow_papers.operators.matwin.matwin import GRID, STANDARD, MatWin, Setting
 from windrow_papers.operators.matwin.source import (
@@ -153,7 +153,7 @@ def test_without_the_grid_order_every_new_tuple_meets_the_whole_other_window():
 
 @pytest.mark.law
 def test_more_pages_than_buffers_are_never_held():
-    frames = Frames(2, 3, 2, PageCounts())
+    frames = Frames(2, 3, 2)
     assert [frames.take(), frames.take()]
     with pytest.raises(InternalError, match="all 2 page frames are in use"):
         frames.take()

@@ -107,7 +107,6 @@ def test_matwin_gives_the_best_pairs_and_reads_the_pages_it_foresaw(case):
         pairs = [tuple(pair) for step in join.run() for pair in step.tolist()]
         assert sorted(pairs) == expected
         assert join.counts.reads_to_join == join.counts.foreseen
-        assert join.counts.most_held <= setting.buffers
         if is_ordered and all(one.kind == GRID_ORDER for one in case.promises):
             assert join.counts.work[SORT_TESTS] == 0
 

@@ -15,7 +15,6 @@ from windrow.optimize.load_shedding.expected import Width, expected_width
 from windrow.optimize.options import by_keyword
 from windrow.optimize.planner import optimize
 from windrow.physical.explain.algorithm_facts import structure_facts
-from windrow.physical.load_shedding.facts import shed_facts
 from windrow.physical.load_shedding.limits import Least
 from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.nodes.stateless import ProjectRows
@@ -40,6 +39,11 @@ def planned(sql: str, **options: object):
 
 def join_of(node) -> TimeJoin:
     return node if isinstance(node, TimeJoin) else join_of(node.inputs[0])
+
+
+def _expected(join: TimeJoin) -> list[str]:
+    """What EXPLAIN says is expected of a join."""
+    return dict(join.facts(by_keyword({}), str)).get("expected", [])
 
 
 def refusal(sql: str, **options: object) -> str:
@@ -139,7 +143,7 @@ def test_memory_in_bytes_is_as_many_tuples_as_their_types_tell(sql, row_bytes):
     assert counted.algorithm == "asymmetric"
     assert counted.structures == tuples.structures
     assert counted.estimate == tuples.estimate
-    assert f"a tuple is assumed to take {row_bytes} B" in dict(shed_facts(counted))["expected"]
+    assert f"a tuple is assumed to take {row_bytes} B" in _expected(counted)
 
 
 def test_texts_are_taken_for_as_long_as_they_often_are():
@@ -213,18 +217,18 @@ def test_explain_names_the_structures_that_run():
 def test_a_rate_that_is_bound_to_be_exceeded_is_told_beforehand():
     for memory in ({}, {"memory": "100 tuples", "on_memory": "shed"}):
         join = join_of(planned(FAST, service_rate=500, **memory))
-        assert dict(shed_facts(join))["expected"] == [
+        assert _expected(join) == [
             "the query fails: 1,000 per second arrive, more than the service rate of 500 per second "
             "(on_service_rate = fail)"
         ]
     join = join_of(planned(FAST, service_rate=2_000))
-    assert dict(shed_facts(join))["expected"] == []
+    assert _expected(join) == []
 
 
 def test_a_recall_of_nearly_all_is_not_shown_as_all():
     memory = {"memory": "11360 tuples", "on_memory": "shed"}  # two of 11,362.5 are missing
     join = join_of(planned(FAST, **memory))
-    assert dict(shed_facts(join))["expected"][0] == "memory is short: recall 99%"
+    assert _expected(join)[0] == "memory is short: recall 99%"
 
 
 REFUSED = [

@@ -12,12 +12,7 @@ from windrow.operators.joins.join_steps import route_from
 from windrow.optimize.planner import optimize
 from windrow.physical.algorithms import ALGORITHMS, choice, choices
 from windrow.physical.explain.explanation import explain
-from windrow.physical.explain.facts import (
-    implied_windows,
-    show_bound,
-    stated_windows,
-    tightened_windows,
-)
+from windrow.physical.explain.facts import closure_facts, show_bound, stated_windows
 from windrow.physical.options import Options
 from windrow.physical.probe_orders import probe_order
 from windrow.plan.nodes.bestmatch_join import BestmatchJoin, Dimension
@@ -58,10 +53,11 @@ def test_windows_are_shown_as_stated_implied_and_tightened():
         "DWINDOW (b, c) = 1h: t(c) - t(b) in [0s, 1h]",
         "WINDOW (a, c) = 9h: a-c within 9h",
     ]
-    assert tightened_windows(graph, "timestamp") == ["t(c) - t(a) in [-1h, 2h]"]
-    assert implied_windows(graph, "timestamp") == []
+    closed = dict(closure_facts(graph, "timestamp"))
+    assert closed["tightened"] == ["t(c) - t(a) in [-1h, 2h]"]
+    assert closed["implied"] == []
     path = WindowGraph(("a", "b", "c"), HOURS)
-    assert implied_windows(path, "timestamp") == ["t(c) - t(a) in [-1h, 2h]"]
+    assert dict(closure_facts(path, "timestamp"))["implied"] == ["t(c) - t(a) in [-1h, 2h]"]
 
 
 def test_predicates_with_or_are_put_in_parentheses_beside_others():

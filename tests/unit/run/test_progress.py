@@ -106,19 +106,18 @@ def test_live_draws_the_line_and_the_rate_after_half_a_second():
 
 
 @pytest.mark.parametrize(
-    ("kind", "out", "is_command_line", "expected"),
+    ("kind", "out", "expected"),
     [
-        ("auto", Screen(), True, LiveLine),
-        ("auto", Screen(), False, LiveLine),
-        ("auto", io.StringIO(), True, JsonLines),
-        ("auto", io.StringIO(), False, ProgressView),
-        ("live", io.StringIO(), True, ProgressView),
-        ("none", Screen(), True, ProgressView),
-        ("log", Screen(), True, LogLines),
+        ("auto", Screen(), LiveLine),
+        ("auto", io.StringIO(), ProgressView),
+        ("json", io.StringIO(), JsonLines),
+        ("live", io.StringIO(), ProgressView),
+        ("none", Screen(), ProgressView),
+        ("log", Screen(), LogLines),
     ],
 )
-def test_the_place_decides_how_progress_is_shown(kind, out, is_command_line, expected):
-    assert type(renderer(kind, out=out, is_command_line=is_command_line)) is expected
+def test_the_place_decides_how_progress_is_shown(kind, out, expected):
+    assert type(renderer(kind, out=out)) is expected
 
 
 def test_an_unknown_way_to_show_progress_is_refused():

@@ -33,7 +33,6 @@ from windrow.kernels.tuple_at_a_time.tape import (
     FoundCombinations,
     Tape,
     TupleConditions,
-    order_by_keys,
     room_for,
 )
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
@@ -44,6 +43,7 @@ from windrow_papers.kernels.bew_hash import BewHash
 from windrow_papers.kernels.cleaning import CLEAN_EVERY
 from windrow_papers.kernels.closure import Closure
 from windrow_papers.kernels.conservative_machines import GcaMachine, LcaMachine
+from windrow_papers.kernels.loop_machine import order_by_keys
 from windrow_papers.kernels.ripple import Ripple
 from windrow_papers.kernels.runs import last_blocks
 from windrow_papers.kernels.xjoin import XJoinLoops
@@ -147,7 +147,8 @@ def _bew_graph(join: Join, tape: Tape) -> Machine:
 
 
 def _few(join: Join, tape: Tape, method: str) -> Machine:
-    return FewMachine(join.conditions(join.closed), tape.first, method=method)
+    conditions = join.conditions(join.closed)
+    return FewMachine(conditions, tape.first, order_by_keys(conditions), method=method)
 
 
 def _conservative(join: Join, tape: Tape, kind: type[GcaMachine | LcaMachine]) -> Machine:

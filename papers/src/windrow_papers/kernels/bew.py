@@ -19,24 +19,20 @@ head may be past its time; it is passed by until the head has gone.
 from __future__ import annotations
 
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Stack
 from windrow.kernels.tuple_at_a_time.tape import (
-    DROP,
     DROPS,
     KEY_TESTS,
-    TOUCH,
     TOUCHED,
     WINDOW_TESTS,
     Buffers,
     FoundCombinations,
-    Record,
     Tape,
     TupleConditions,
     Tuples,
-    horizon,
-    note,
 )
+from windrow_papers.kernels.loop_machine import LoopMachine, Stack, horizon
 from windrow_papers.kernels.loops import agrees, begin_with, give, go_down, shrink, take_next
+from windrow_papers.kernels.trace import DROP, TOUCH, Record, note
 
 
 class BewNestedLoop(LoopMachine):

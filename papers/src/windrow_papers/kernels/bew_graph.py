@@ -29,26 +29,21 @@ import numpy as np
 
 from windrow.kernels.bew_period import MOST, minus
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Stack
 from windrow.kernels.tuple_at_a_time.tape import (
-    DROP,
     DROPS,
     KEY_TESTS,
-    TOUCH,
     TOUCHED,
     WINDOW_TESTS,
     Buffers,
     FoundCombinations,
     Int64s,
-    Record,
     Tape,
-    Trace,
     TupleConditions,
     Tuples,
-    linked_first,
-    note,
 )
+from windrow_papers.kernels.loop_machine import LoopMachine, Stack, linked_first
 from windrow_papers.kernels.loops import agrees, begin_with, give, go_down, shrink, take_next
+from windrow_papers.kernels.trace import DROP, TOUCH, Record, Trace, note
 
 UNSTATED = MOST
 """The bound of a pair without one."""

@@ -11,23 +11,19 @@ whole buffer.
 from __future__ import annotations
 
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Move, Stack
+from windrow.kernels.tuple_at_a_time.machine import Move
 from windrow.kernels.tuple_at_a_time.tape import (
     KEY_TESTS,
-    TOUCH,
     TOUCHED,
     WINDOW_TESTS,
     Buffers,
     FoundCombinations,
     Int64s,
-    Record,
     Tape,
-    Trace,
     TupleConditions,
     Tuples,
-    horizon,
-    note,
 )
+from windrow_papers.kernels.loop_machine import LoopMachine, Stack, horizon
 from windrow_papers.kernels.loops import agrees, begin_with, give, go_down, shrink, take_next
 from windrow_papers.kernels.tables import (
     NONE,
@@ -44,6 +40,7 @@ from windrow_papers.kernels.tables import (
     unlink,
     update_one_bucket,
 )
+from windrow_papers.kernels.trace import TOUCH, Record, Trace, note
 
 
 class BewHash(LoopMachine):

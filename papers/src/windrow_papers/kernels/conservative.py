@@ -37,7 +37,6 @@ from windrow.kernels.tuple_at_a_time.sweep import (
     TURN,
     UNSET,
     Mode2,
-    Record,
     Sweep,
     admit,
     agrees_in_all,
@@ -48,17 +47,14 @@ from windrow.kernels.tuple_at_a_time.sweep import (
 )
 from windrow.kernels.tuple_at_a_time.tape import (
     KEY_TESTS,
-    PERIOD,
     PROBES,
     REFINED,
     TIME_TESTS,
-    TOUCH,
     TOUCHED,
     WINDOW_TESTS,
     FoundCombinations,
     Int64s,
     Tape,
-    note,
 )
 
 
@@ -94,23 +90,23 @@ def gca(
     sweep: Sweep,
     mode_2: Mode2,
     found: FoundCombinations,
-    record: Record,
+    work: Int64s,
 ) -> bool:
     """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
     window = windows.local.max()
     while True:
-        if mode_2.at[DEPTH] and not _loop_on(tape, windows, mode_2, found, record):
+        if mode_2.at[DEPTH] and not _loop_on(tape, windows, mode_2, found, work):
             return False
         if sweep.at[CHAIN] < len(sweep.head):
-            if not _find_start_within(tape, window, sweep, mode_2, record):
+            if not _find_start_within(tape, window, sweep, mode_2, work):
                 return True
             first, _ = _span(tape, sweep)
             sweep.ends[:] = plus(first, window)
-        stream = next_in_period(tape, sweep, record)
+        stream = next_in_period(tape, sweep, work)
         if stream != NONE:
-            _join_next(tape, sweep, mode_2, stream, record)
+            _join_next(tape, sweep, mode_2, stream)
         elif _is_over(sweep):
-            _drop_one(tape, sweep, mode_2, _oldest(tape, sweep, record), record)
+            _drop_one(tape, sweep, mode_2, _oldest(tape, sweep, work), work)
         else:
             return True
 
@@ -122,30 +118,28 @@ def lca(
     sweep: Sweep,
     mode_2: Mode2,
     found: FoundCombinations,
-    record: Record,
+    work: Int64s,
 ) -> bool:
     """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
     while True:
-        if mode_2.at[DEPTH] and not _loop_on(tape, windows, mode_2, found, record):
+        if mode_2.at[DEPTH] and not _loop_on(tape, windows, mode_2, found, work):
             return False
         if sweep.at[CHAIN] < len(sweep.head):
-            if not _find_start_locally(tape, windows.local, sweep, mode_2, record):
+            if not _find_start_locally(tape, windows.local, sweep, mode_2, work):
                 return True
             sweep.ends[:] = _local_period(tape, windows.local, sweep)[1]
-        stream = next_in_period(tape, sweep, record)
+        stream = next_in_period(tape, sweep, work)
         if stream != NONE:
-            _join_next(tape, sweep, mode_2, stream, record)
+            _join_next(tape, sweep, mode_2, stream)
         elif _is_over(sweep):
-            first_out = _first_out(tape, windows.local, sweep, record)
-            _drop_one(tape, sweep, mode_2, first_out, record)
+            first_out = _first_out(tape, windows.local, sweep, work)
+            _drop_one(tape, sweep, mode_2, first_out, work)
         else:
             return True
 
 
 @kernel_part
-def _find_start_within(
-    tape: Tape, window: int, sweep: Sweep, mode_2: Mode2, record: Record
-) -> bool:
+def _find_start_within(tape: Tape, window: int, sweep: Sweep, mode_2: Mode2, work: Int64s) -> bool:
     """Mode 1 with one window: whether there is a starting N-tuple, or a stream has no tuple."""
     streams = len(sweep.head)
     while sweep.at[CHAIN] < streams:
@@ -154,21 +148,17 @@ def _find_start_within(
         if at == sweep.arrived[stream]:
             for other in range(streams):
                 if other != stream:
-                    _drop_until(tape, sweep, mode_2, other, window, sweep.coming[stream], record)
+                    _drop_until(tape, sweep, mode_2, other, window, sweep.coming[stream], work)
             return False
-        record[0][TIME_TESTS] += 1
-        note(record[1], TOUCH, stream, at)
+        work[TIME_TESTS] += 1
         first, last = _span(tape, sweep)
         if tape.times[at] < minus(last, window):
-            drop_oldest(tape, sweep, mode_2, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, work)
             continue
         if tape.times[at] > plus(first, window):
             sweep.at[CHAIN] = 0
         sweep.at[CHAIN] += 1
         sweep.at[TURN] = (stream + 1) % streams
-        if len(record[1].events):
-            first, last = _span(tape, sweep)
-            note(record[1], PERIOD, minus(last, window), plus(first, window))
     sweep.at[TURN] = 0
     return True
 
@@ -185,7 +175,7 @@ def _span(tape: Tape, sweep: Sweep) -> tuple[int, int]:
 
 @kernel_part
 def _find_start_locally(
-    tape: Tape, local: Int64s, sweep: Sweep, mode_2: Mode2, record: Record
+    tape: Tape, local: Int64s, sweep: Sweep, mode_2: Mode2, work: Int64s
 ) -> bool:
     """Mode 1 with a window per stream: whether there is a starting N-tuple, or one has no tuple."""
     streams = len(sweep.head)
@@ -196,20 +186,16 @@ def _find_start_locally(
             for other in range(streams):
                 if other != stream:
                     window = min(local[stream], local[other])
-                    _drop_until(tape, sweep, mode_2, other, window, sweep.coming[stream], record)
+                    _drop_until(tape, sweep, mode_2, other, window, sweep.coming[stream], work)
             return False
-        record[0][TIME_TESTS] += 1
-        note(record[1], TOUCH, stream, at)
+        work[TIME_TESTS] += 1
         if sweep.doomed[stream] or _is_left(tape, local, sweep, stream):
-            drop_oldest(tape, sweep, mode_2, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, work)
             continue
         if _dooms(tape, local, sweep, stream):
             sweep.at[CHAIN] = 0
         sweep.at[CHAIN] += 1
         sweep.at[TURN] = (stream + 1) % streams
-        if len(record[1].events):
-            first, last = _local_period(tape, local, sweep)
-            note(record[1], PERIOD, first, last)
     sweep.at[TURN] = 0
     return True
 
@@ -261,14 +247,14 @@ def _drop_until(
     stream: int,
     window: int,
     coming: int,
-    record: Record,
+    work: Int64s,
 ) -> None:
     """Drops the tuples of a stream that are more than a window before what may come."""
     while sweep.head[stream] < sweep.arrived[stream]:
-        record[0][TIME_TESTS] += 1
+        work[TIME_TESTS] += 1
         if plus(tape.times[sweep.head[stream]], window) >= coming:
             break
-        drop_oldest(tape, sweep, mode_2, stream, record)
+        drop_oldest(tape, sweep, mode_2, stream, work)
         sweep.at[CHAIN] = 0  # it may have been one of the chain
 
 
@@ -283,22 +269,22 @@ def _is_over(sweep: Sweep) -> bool:
 
 
 @kernel_part
-def _oldest(tape: Tape, sweep: Sweep, record: Record) -> int:
+def _oldest(tape: Tape, sweep: Sweep, work: Int64s) -> int:
     """The stream with the oldest tuple of all."""
     oldest = 0
     for stream in range(len(sweep.head)):
-        record[0][TIME_TESTS] += 1
+        work[TIME_TESTS] += 1
         if tape.times[sweep.head[stream]] < tape.times[sweep.head[oldest]]:
             oldest = stream
     return oldest
 
 
 @kernel_part
-def _first_out(tape: Tape, local: Int64s, sweep: Sweep, record: Record) -> int:
+def _first_out(tape: Tape, local: Int64s, sweep: Sweep, work: Int64s) -> int:
     """The stream with the tuple whose own window ends first."""
     first, end = 0, MOST
     for stream in range(len(sweep.head)):
-        record[0][TIME_TESTS] += 1
+        work[TIME_TESTS] += 1
         own = plus(tape.times[sweep.head[stream]], local[stream])
         if own < end:
             first, end = stream, own
@@ -306,16 +292,16 @@ def _first_out(tape: Tape, local: Int64s, sweep: Sweep, record: Record) -> int:
 
 
 @kernel_part
-def _drop_one(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> None:
+def _drop_one(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, work: Int64s) -> None:
     """The end of mode 2: drops a starting tuple; the others agree still, mode 1 looks for one."""
-    drop_oldest(tape, sweep, mode_2, stream, record)
+    drop_oldest(tape, sweep, mode_2, stream, work)
     sweep.at[TURN], sweep.at[CHAIN] = stream, len(sweep.head) - 1
 
 
 @kernel_part
-def _join_next(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> None:
+def _join_next(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int) -> None:
     """Admits a stream's next tuple, and begins to join it with all that is buffered."""
-    mode_2.chosen[stream] = admit(tape, sweep, mode_2, stream, record)
+    mode_2.chosen[stream] = admit(tape, sweep, mode_2, stream)
     for other in range(len(sweep.head)):
         mode_2.low[0, other], mode_2.high[0, other] = sweep.head[other], sweep.taken[other]
         if sweep.head[other] == sweep.taken[other]:
@@ -326,15 +312,13 @@ def _join_next(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Rec
 
 @kernel
 def _loop_on(
-    tape: Tape, windows: Windows, mode_2: Mode2, found: FoundCombinations, record: Record
+    tape: Tape, windows: Windows, mode_2: Mode2, found: FoundCombinations, work: Int64s
 ) -> bool:
     """Goes through the loops; whether they came to an end before the room did.
 
     What is done per tuple stands here, in one function: a call hands over every array there is.
     """
-    work, trace = record
     start, depth, innermost = mode_2.at[START], mode_2.at[DEPTH], len(mode_2.chosen) - 1
-    traced = len(trace.events) > 0
     while depth > 0 and found.filled[0] < len(found.positions):
         stream, key = mode_2.order[start, depth], mode_2.probed[start, depth]
         at = mode_2.cursor[depth]
@@ -344,8 +328,6 @@ def _loop_on(
         candidate, touched = NONE, 0
         while candidate == NONE and at >= mode_2.low[0, stream]:
             touched += 1
-            if traced:
-                note(trace, TOUCH, stream, at)
             if agrees_in_all(tape, mode_2, depth, at):
                 candidate = at
             at = at - 1 if key == NONE else mode_2.older[at, key]
@@ -361,7 +343,7 @@ def _loop_on(
             depth += 1
             mode_2.cursor[depth] = UNSET
         elif _is_within_any(tape, windows.stated, mode_2.chosen, work):
-            give(mode_2.chosen, found, record)
+            give(mode_2.chosen, found, work)
         else:
             work[REFINED] += 1
     mode_2.at[DEPTH] = depth

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from windrow.kernels.tuple_at_a_time.sweep_machine import SweepMachine
-from windrow.kernels.tuple_at_a_time.tape import (
-    FoundCombinations,
-    Int64s,
-    Tape,
-    Trace,
-    TupleConditions,
-)
+from windrow.kernels.tuple_at_a_time.tape import FoundCombinations, Int64s, Tape, TupleConditions
 from windrow_papers.kernels.conservative import Windows, gca, lca, windows_of
+from windrow_papers.kernels.loop_machine import order_by_keys
 
 
 class ConservativeMachine(SweepMachine):
@@ -27,9 +22,8 @@ class ConservativeMachine(SweepMachine):
         first: Int64s,
         *,
         method: str = "nested-loop",
-        trace: Trace | None = None,
     ) -> None:
-        super().__init__(conditions, first, method=method, trace=trace)
+        super().__init__(conditions, first, order_by_keys(conditions), method=method)
         self.windows: Windows = windows_of(conditions.upper, stated)
 
 
@@ -38,8 +32,7 @@ class GcaMachine(ConservativeMachine):
 
     def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether it waits for more tuples."""
-        record = (self.work, self.trace)
-        return gca(tape, self.windows, self.sweep, self._mode_2, found, record)
+        return gca(tape, self.windows, self.sweep, self._mode_2, found, self.work)
 
 
 class LcaMachine(ConservativeMachine):
@@ -47,5 +40,4 @@ class LcaMachine(ConservativeMachine):
 
     def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether it waits for more tuples."""
-        record = (self.work, self.trace)
-        return lca(tape, self.windows, self.sweep, self._mode_2, found, record)
+        return lca(tape, self.windows, self.sweep, self._mode_2, found, self.work)

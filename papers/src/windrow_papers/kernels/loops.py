@@ -16,23 +16,18 @@ from __future__ import annotations
 
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.machine import Stack
 from windrow.kernels.tuple_at_a_time.tape import (
-    ADMIT,
     FOUND,
-    OUTPUT,
-    PERIOD,
     PROBES,
     Buffers,
     FoundCombinations,
     Int64s,
-    Record,
     Tape,
-    Trace,
     TupleConditions,
     Tuples,
-    note,
 )
+from windrow_papers.kernels.loop_machine import Stack
+from windrow_papers.kernels.trace import ADMIT, OUTPUT, PERIOD, Record, Trace, note
 
 
 @kernel

@@ -17,29 +17,24 @@ import numpy as np
 
 from windrow.kernels.bew_period import plus
 from windrow.kernels.jit import kernel
-from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Stack
 from windrow.kernels.tuple_at_a_time.tape import (
-    DROP,
     DROPS,
     KEY_TESTS,
     PROBES,
-    TOUCH,
     TOUCHED,
     UPDATES,
     WINDOW_TESTS,
     Buffers,
     FoundCombinations,
     Int64s,
-    Record,
     Tape,
-    Trace,
     TupleConditions,
     Tuples,
-    horizon,
-    note,
 )
 from windrow_papers.kernels.cleaning import CLEAN_EVERY
+from windrow_papers.kernels.loop_machine import LoopMachine, Stack, horizon
 from windrow_papers.kernels.loops import agrees, begin_with, give, take_next
+from windrow_papers.kernels.trace import DROP, TOUCH, Record, Trace, note
 
 
 class Ripple(LoopMachine):

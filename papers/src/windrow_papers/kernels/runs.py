@@ -23,21 +23,16 @@ from windrow.kernels.tuple_at_a_time.level_loops import HwLoops, NlwLoops
 from windrow.kernels.tuple_at_a_time.machine import Machine, blocks
 from windrow.kernels.tuple_at_a_time.pipeline_machine import Pipeline, PipelineMachine
 from windrow.kernels.tuple_at_a_time.sweep_machine import FewMachine
-from windrow.kernels.tuple_at_a_time.tape import (
-    Int64s,
-    Tape,
-    Trace,
-    TupleConditions,
-    order_by_keys,
-    room_for,
-)
+from windrow.kernels.tuple_at_a_time.tape import Int64s, Tape, TupleConditions, room_for
 from windrow_papers.kernels.bew import BewNestedLoop
 from windrow_papers.kernels.bew_graph import BewGraph
 from windrow_papers.kernels.bew_hash import BewHash
 from windrow_papers.kernels.cleaning import CLEAN_EVERY
 from windrow_papers.kernels.closure import Closure
 from windrow_papers.kernels.conservative_machines import GcaMachine, LcaMachine
+from windrow_papers.kernels.loop_machine import order_by_keys
 from windrow_papers.kernels.ripple import Ripple
+from windrow_papers.kernels.trace import Trace
 from windrow_papers.kernels.xjoin import XJoinLoops
 
 ROOM = 1 << 14
@@ -111,10 +106,9 @@ def run_few(
     turns: Int64s,
     *,
     method: str = "nested-loop",
-    trace: Trace | None = None,
 ) -> Run:
     """FEW-join, by "nested-loop" or "hash"; the bounds are closed."""
-    machine = FewMachine(conditions, tape.first, method=method, trace=trace)
+    machine = FewMachine(conditions, tape.first, order_by_keys(conditions), method=method)
     return _run_sweep(machine, tape, turns)
 
 
@@ -125,7 +119,6 @@ def run_gca(
     *,
     stated: Int64s,
     method: str = "nested-loop",
-    trace: Trace | None = None,
 ) -> Run:
     """Filter with one window, and refine.
 
@@ -135,9 +128,8 @@ def run_gca(
         turns: the streams in order of arrival.
         stated: the bounds as stated, MOST for none; or several sets of them.
         method: "nested-loop" or "hash".
-        trace: where steps are noted.
     """
-    machine = GcaMachine(conditions, stated, tape.first, method=method, trace=trace)
+    machine = GcaMachine(conditions, stated, tape.first, method=method)
     return _run_sweep(machine, tape, turns)
 
 
@@ -148,10 +140,9 @@ def run_lca(
     *,
     stated: Int64s,
     method: str = "nested-loop",
-    trace: Trace | None = None,
 ) -> Run:
     """Filter with a window per stream, and refine; the arguments are those of `run_gca`."""
-    machine = LcaMachine(conditions, stated, tape.first, method=method, trace=trace)
+    machine = LcaMachine(conditions, stated, tape.first, method=method)
     return _run_sweep(machine, tape, turns)
 
 
@@ -162,7 +153,6 @@ def run_nlw(
     *,
     order: tuple[int, ...] | None = None,
     is_path: bool = False,
-    trace: Trace | None = None,
 ) -> Run:
     """NLW-join; the bounds are closed.
 
@@ -172,10 +162,9 @@ def run_nlw(
         turns: the streams in order of arrival.
         order: the streams from the bottom of the pipeline up; None: as they are numbered.
         is_path: every stated window joins two streams that follow one another in `order`.
-        trace: what was done, step by step.
     """
     plan = Pipeline(NlwLoops, conditions, order or _as_numbered(tape), is_path=is_path)
-    return run(PipelineMachine(plan, tape.first, trace), tape, turns)
+    return run(PipelineMachine(plan, tape.first), tape, turns)
 
 
 def run_hw(
@@ -185,11 +174,10 @@ def run_hw(
     *,
     order: tuple[int, ...] | None = None,
     is_path: bool = False,
-    trace: Trace | None = None,
 ) -> Run:
     """HW-join; the arguments are those of `run_nlw`."""
     plan = Pipeline(HwLoops, conditions, order or _as_numbered(tape), is_path=is_path)
-    return run(PipelineMachine(plan, tape.first, trace), tape, turns)
+    return run(PipelineMachine(plan, tape.first), tape, turns)
 
 
 def run_xjoin(
@@ -199,11 +187,10 @@ def run_xjoin(
     *,
     order: tuple[int, ...] | None = None,
     clean_every: int = CLEAN_EVERY,
-    trace: Trace | None = None,
 ) -> Run:
     """The adapted XJoin, which cleans its tables every so many arrivals."""
     plan = Pipeline(partial(XJoinLoops, clean_every), conditions, order or _as_numbered(tape))
-    return run(PipelineMachine(plan, tape.first, trace), tape, turns)
+    return run(PipelineMachine(plan, tape.first), tape, turns)
 
 
 def run(machine: Machine, tape: Tape, turns: Int64s, *, room: int = ROOM) -> Run:

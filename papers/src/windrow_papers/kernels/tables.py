@@ -25,18 +25,16 @@ from numpy.typing import NDArray
 
 from windrow.kernels.jit import kernel
 from windrow.kernels.tuple_at_a_time.tape import (
-    DROP,
     DROPS,
     UPDATES,
     Buffers,
     Int64s,
-    Record,
     Tape,
     TupleConditions,
     Tuples,
-    horizon,
-    note,
 )
+from windrow_papers.kernels.loop_machine import horizon
+from windrow_papers.kernels.trace import DROP, Record, note
 
 NONE = -1
 LEAST_BUCKETS = 64

@@ -28,8 +28,6 @@ from windrow.kernels.tuple_at_a_time.pipeline import (
     Level,
     climb,
     next_side,
-    note_met,
-    note_tuple,
     remove_all_old,
     same_words,
     take,
@@ -38,11 +36,9 @@ from windrow.kernels.tuple_at_a_time.tape import (
     DROPS,
     KEY_TESTS,
     PROBES,
-    TOUCH,
     TOUCHED,
     WINDOW_TESTS,
     Int64s,
-    Trace,
 )
 from windrow_papers.kernels.cleaning import CLEAN_EVERY
 
@@ -69,10 +65,9 @@ class XJoinLoops:
         out: Entries,
         progress: Int64s,
         work: Int64s,
-        trace: Trace,
     ) -> None:
         """Joins the tuples of a block, until it is through or no room is left."""
-        xjoin_level(level, self._cleaning, flow, out, progress, work, trace)
+        xjoin_level(level, self._cleaning, flow, out, progress, work)
 
     def resized(self, buckets: int) -> None:
         """Nothing is known of buckets."""
@@ -86,7 +81,6 @@ def xjoin_level(
     out: Entries,
     progress: Int64s,
     work: Int64s,
-    trace: Trace,
 ) -> None:
     """Joins as `pipeline.LevelLoops` says; `cleaning` is when tables are cleaned."""
     left, right, until = flow.left.numbers, flow.right.numbers, flow.until
@@ -95,22 +89,22 @@ def xjoin_level(
             # The tuple before this one has been joined: no cursor points into a list.
             if progress[NUMBER] - cleaning[CLEANED_AT] >= cleaning[EVERY]:
                 cleaning[CLEANED_AT] = progress[NUMBER]
-                touched, removed = remove_all_old(level, flow.newest, trace)
+                touched, removed = remove_all_old(level, flow.newest)
                 work[TOUCHED] += touched
                 work[WINDOW_TESTS] += touched
                 work[DROPS] += removed
             side = next_side(left, right, until, progress)
             if side == NONE:
                 return
-            take(level, side, flow, progress, trace)
+            take(level, side, flow, progress)
             work[PROBES] += 1
-        if not _probe(level, out, progress, work, trace):
+        if not _probe(level, out, progress, work):
             return
         progress[SIDE] = NONE
 
 
 @kernel_part
-def _probe(level: Level, out: Entries, progress: Int64s, work: Int64s, trace: Trace) -> bool:
+def _probe(level: Level, out: Entries, progress: Int64s, work: Int64s) -> bool:
     """Goes on through one bucket of the other side; whether it came to the end."""
     other = RIGHT if progress[SIDE] == LEFT else LEFT
     mine, store = (level.left, level.right) if other == RIGHT else (level.right, level.left)
@@ -119,17 +113,12 @@ def _probe(level: Level, out: Entries, progress: Int64s, work: Int64s, trace: Tr
     slot, at = progress[SLOT], progress[AT]
     low, high = mine.low[slot], mine.high[slot]
     met, filled, room = out.numbers, progress[FILLED], len(out.numbers)
-    is_traced = len(trace.events) > 0
     touched, tested = 0, 0
     while at != NONE and filled < room:
         touched += 1
-        if is_traced:
-            note_tuple(trace, TOUCH, level, other, at)
         if same_words(own_words, slot, words, at, shared):
             tested += 1
             if lows[at] <= high and low <= highs[at]:
-                if is_traced:
-                    note_met(trace, level, filled - progress[FILLED], work)
                 met[filled] = at
                 filled += 1
         at = links[at]

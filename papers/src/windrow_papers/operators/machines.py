@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.kernels.tuple_at_a_time.tape import order_by_keys
 from windrow.operators.joins.tuple_at_a_time.machines import (
     conditions_of,
     pipeline,
     stated_conditions,
 )
+from windrow_papers.kernels.loop_machine import order_by_keys
 
 if TYPE_CHECKING:
     from windrow.kernels.tuple_at_a_time.machine import ArrivalMachine

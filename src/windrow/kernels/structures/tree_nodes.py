@@ -6,6 +6,7 @@ order of nodes     node <-> node <-> node      a range of keys is read along it
 
 from __future__ import annotations
 
+from windrow.kernels.bew_period import MOST
 from windrow.kernels.jit import lean_kernel, lean_kernel_part
 from windrow.kernels.structures.store import (
     COMPARED,
@@ -43,19 +44,9 @@ def place_from(store: Store, node: int, start: int, key: int) -> int:
 @lean_kernel_part
 def place_beyond(store: Store, node: int, start: int, key: int) -> int:
     """The first place in a node, from `start` on, whose key is above a key."""
-    slots, numbers = store.slots, store.numbers
-    base = node * numbers[SIZE]
-    stop = store.nodes[node, COUNT]
-    steps = 0
-    while start < stop:
-        middle = (start + stop) >> 1
-        steps += 1
-        if slots[base + middle, KEY] <= key:
-            start = middle + 1
-        else:
-            stop = middle
-    numbers[COMPARED] += steps
-    return start
+    if key == MOST:
+        return int(store.nodes[node, COUNT])
+    return place_from(store, node, start, key + 1)
 
 
 @lean_kernel_part

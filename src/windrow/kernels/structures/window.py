@@ -110,19 +110,25 @@ def expire(store: Store) -> int:
     kind = store.numbers[KIND]
     at = dequeue(store)
     key = store.queue[at, KEY]
-    if kind == T_TREE:
-        slot = t_tree_find(store, key)
-        entry = store.slots[slot, ENTRY]
-        t_tree_remove(store, slot)
-        return int(entry)
-    if kind == BPLUS_TREE:
-        slot = bplus_find(store, key)
-        entry = store.slots[slot, ENTRY]
-        bplus_remove(store, slot)
-        return int(entry)
+    if kind == BUFFER:
+        return int(store.queue[at, ENTRY])
     if kind == HASH:  # the oldest of all is the oldest of its bucket
         return bucket_remove(store, key)
-    return int(store.queue[at, ENTRY])
+    slot = _place_from(store, key)
+    entry = store.slots[slot, ENTRY]
+    if kind == T_TREE:
+        t_tree_remove(store, slot)
+    else:
+        bplus_remove(store, slot)
+    return int(entry)
+
+
+@lean_kernel_part
+def _place_from(store: Store, key: int) -> int:
+    """The first place of a tree whose key is at or above a key, or NONE."""
+    if store.numbers[KIND] == T_TREE:
+        return t_tree_find(store, key)
+    return bplus_find(store, key)
 
 
 @lean_kernel
@@ -131,13 +137,11 @@ def first(store: Store, low: int, high: int) -> int:
     kind = store.numbers[KIND]
     if low > high or store.numbers[HELD] == 0:
         return NONE
-    if kind == T_TREE:
-        return up_to(store, t_tree_find(store, low), high)
-    if kind == BPLUS_TREE:
-        return up_to(store, bplus_find(store, low), high)
+    if kind == BUFFER:
+        return _in_queue(store, 0, low, high)
     if kind == HASH:
         return bucket_first(store, low, high)
-    return _in_queue(store, 0, low, high)
+    return up_to(store, _place_from(store, low), high)
 
 
 @lean_kernel_part

@@ -47,28 +47,23 @@ from windrow.kernels.structures.window import (
     insert,
     with_newest,
 )
-from windrow.kernels.tuple_at_a_time.machine import LoopMachine, Move, Stack
+from windrow.kernels.tuple_at_a_time.machine import Move
 from windrow.kernels.tuple_at_a_time.tape import (
-    ADMIT,
-    DROP,
     DROPS,
     FOUND,
     KEY_TESTS,
-    OUTPUT,
-    PERIOD,
     PROBES,
-    TOUCH,
     UPDATES,
     WINDOW_TESTS,
     Buffers,
     FoundCombinations,
     Int64s,
-    Record,
     Tape,
-    Trace,
     TupleConditions,
     Tuples,
-    note,
+    next_arrivals,
+    no_arrivals,
+    no_work,
     same_keys,
 )
 from windrow.kernels.tuple_at_a_time.tape import TOUCHED as TOUCHED_IN_ALL
@@ -93,6 +88,16 @@ class KeyPlaces(NamedTuple):
 
 NO_KEY = KeyPlaces(NONE, NONE, NONE)
 
+IS_OPEN, CHOSEN, PLACE, LOW_KEY, HIGH_KEY, EARLIEST, LATEST = range(7)
+"""The probe of the tuple taken last, an array of seven numbers.
+
+IS_OPEN            whether it has not come to its end
+CHOSEN             the tuple
+PLACE              where in the other window it goes on
+LOW_KEY, HIGH_KEY  the least and the greatest key that it asks for
+EARLIEST, LATEST   the first and the last tick of its period
+"""
+
 
 class Windows(NamedTuple):
     """The two windows, and what the join keeps beside them.
@@ -102,28 +107,27 @@ class Windows(NamedTuple):
         second: the window of stream 1.
         words: the key words, as an array.
         offset: per stream, what a serial number lacks to a position.
-        asked: the least and greatest key of the probe that is under way.
+        probe: how far the probe of the tuple taken last has come.
     """
 
     first: Store
     second: Store
     words: Int64s
     offset: Int64s
-    asked: Int64s
+    probe: Int64s
 
 
 Buffered = tuple[Buffers, Windows]
 
 
-class Asymmetric(LoopMachine):
-    """The join of two streams, each window in its structure.
+class Asymmetric:
+    """The join of two streams, each window in its structure; a `machine.ArrivalMachine`.
 
     Args:
         conditions: the bounds and keys.
         first: where each stream begins on the tape, and after the last where it ends.
         words: what windows are kept by.
         structures: of window 0 and of window 1.
-        trace: where steps are noted.
     """
 
     def __init__(
@@ -132,13 +136,14 @@ class Asymmetric(LoopMachine):
         first: Int64s,
         words: KeyPlaces,
         structures: tuple[Structure, Structure],
-        trace: Trace | None = None,
     ) -> None:
-        super().__init__(conditions, first, np.array([[0, 1], [1, 0]], np.int64), trace)
+        self.work = no_work()
+        self._conditions = conditions
+        self._buffers = Buffers(first[:-1].copy(), first[:-1].copy())
+        self._arrivals = no_arrivals(2)
         stores = [empty_store(STRUCTURES[name], size) for name, size in structures]
-        numbers = np.array(words, np.int64)
-        offset, asked = np.zeros(2, np.int64), np.zeros(2, np.int64)
-        self._windows = Windows(stores[0], stores[1], numbers, offset, asked)
+        offset, probe = np.zeros(2, np.int64), np.zeros(LATEST + 1, np.int64)
+        self._windows = Windows(stores[0], stores[1], np.array(words, np.int64), offset, probe)
 
     @property
     def nbytes(self) -> int:
@@ -147,12 +152,12 @@ class Asymmetric(LoopMachine):
 
     def adopt(self, tape: Tape, turns: Int64s) -> None:
         """Takes tuples whose combinations were all given before."""
-        start = self.buffers.next.copy()
-        super().adopt(tape, turns)
+        start = self._buffers.next.copy()
+        self._buffers.next[:] += np.bincount(turns, minlength=2)
         column = self._windows.words[0]
         stores = []
         for store, at, stop, offset in zip(
-            self._stores, start, self.buffers.next, self._windows.offset, strict=True
+            self._stores, start, self._buffers.next, self._windows.offset, strict=True
         ):
             words = (
                 np.zeros(stop - at, np.uint64) if column == NONE else tape.words[at:stop, column]
@@ -160,12 +165,16 @@ class Asymmetric(LoopMachine):
             stores.append(with_newest(store, writable(words).view(np.int64), at - offset))
         self._windows = self._windows._replace(first=stores[0], second=stores[1])
 
+    def begin(self, tape: Tape, turns: Int64s, coming: Int64s | None = None) -> None:  # noqa: ARG002
+        """Hands over the next arrivals."""
+        self._arrivals = next_arrivals(self._arrivals, turns, coming)
+
     def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether all arrivals are through."""
         while True:
             stopped = asymmetric(
-                tape, self.conditions, self.arrivals, (self.buffers, self._windows),
-                self.stack, found, (self.work, self.trace),
+                tape, self._conditions, self._arrivals, (self._buffers, self._windows),
+                found, self.work,
             )  # fmt: skip
             if stopped != WINDOW_IS_FULL:
                 self._count()
@@ -175,13 +184,17 @@ class Asymmetric(LoopMachine):
     def trim(self, tape: Tape, coming: Int64s) -> None:
         """Drops the oldest of both windows that nothing to come can meet."""
         for stream in range(2):
-            store, record = self._stores[stream], (self.work, self.trace)
-            drop_old(tape, self.reach, coming, self.buffers, store, stream, record)
+            store = self._stores[stream]
+            drop_old(tape, self._conditions.upper, coming, self._buffers, store, stream, self.work)
+
+    def heads(self) -> Int64s:
+        """Per stream, the first position that is still needed."""
+        return self._buffers.head
 
     def moved(self, move: Move) -> None:
         """Takes note that the tuples have new positions."""
-        super().moved(move)
-        self._windows.offset[:] += move.shift
+        for positions in (*self._buffers, self._windows.offset):
+            positions[:] += move.shift
 
     @property
     def _stores(self) -> tuple[Store, Store]:
@@ -209,19 +222,14 @@ def asymmetric(
     conditions: TupleConditions,
     arrivals: Tuples,
     buffered: Buffered,
-    stack: Stack,
     found: FoundCombinations,
-    record: Record,
+    work: Int64s,
 ) -> int:
-    """Joins arrivals until all are through, or room is wanted; says which.
-
-    The other algorithms that answer on arrival share functions for these steps. Here they are
-    written out for two streams: with a tree, a tuple costs less than the calls would.
-    """
+    """Joins arrivals until all are through, or room is wanted; says which."""
     buffers, windows = buffered
-    level, turns, coming = stack.level, arrivals.turns, arrivals.coming
+    probe, turns, coming = windows.probe, arrivals.turns, arrivals.coming
     while True:
-        if level[0] == 0:
+        if not probe[IS_OPEN]:
             taken = arrivals.taken[0]
             if taken == len(turns):
                 return THROUGH
@@ -238,13 +246,13 @@ def asymmetric(
             buffers.next[start] = at + 1
             if arrivals.is_ordered:
                 coming[start] = max(coming[start], tape.times[at])
-            drop_old(tape, conditions.upper, coming, buffers, probed, 1 - start, record)
+            drop_old(tape, conditions.upper, coming, buffers, probed, 1 - start, work)
             insert(own, _word(tape, at, windows.words[0]), at - windows.offset[start])
-            stack.chosen[0] = at
-            _begin_probe(tape, conditions.upper, windows, probed, stack, start, record)
-        if not _meet(tape, conditions, arrivals, windows, stack, found, record):
+            _begin_probe(tape, conditions.upper, windows, probed, start, at)
+            work[PROBES] += 1
+        if not _meet(tape, conditions, arrivals, windows, found, work):
             return NO_ROOM_FOR_RESULTS
-        level[0] = 0
+        probe[IS_OPEN] = 0
 
 
 @lean_kernel
@@ -280,45 +288,30 @@ def drop_old(
     buffers: Buffers,
     store: Store,
     stream: int,
-    record: Record,
+    work: Int64s,
 ) -> None:
     """Expires the oldest tuples of a window while nothing to come can meet them."""
-    work, trace = record
     least = minus(coming[1 - stream], reach[stream, 1 - stream])
     at, stop = buffers.head[stream], buffers.next[stream]
     while at < stop and tape.times[at] < least:
         expire(store)
         work[DROPS] += 1
-        if len(trace.events) > 0:
-            note(trace, DROP, stream, at)
         at += 1
     buffers.head[stream] = at
 
 
 @lean_kernel_part
 def _begin_probe(
-    tape: Tape,
-    upper: Int64s,
-    windows: Windows,
-    probed: Store,
-    stack: Stack,
-    start: int,
-    record: Record,
+    tape: Tape, upper: Int64s, windows: Windows, probed: Store, start: int, at: int
 ) -> None:
     """The period and the range of keys that the new tuple asks for, and where they begin."""
-    work, trace = record
-    at = stack.chosen[0]
-    time = tape.times[at]
-    stack.low[1] = minus(time, upper[1 - start, start])
-    stack.high[1] = plus(time, upper[start, 1 - start])
-    windows.asked[0] = _word(tape, at, windows.words[1])
-    windows.asked[1] = _word(tape, at, windows.words[2])
-    stack.cursor[1] = first(probed, windows.asked[0], windows.asked[1])
-    stack.level[0] = 1
-    work[PROBES] += 1
-    if len(trace.events) > 0:
-        note(trace, ADMIT, start, at)
-        note(trace, PERIOD, stack.low[1], stack.high[1])
+    probe, time = windows.probe, tape.times[at]
+    probe[IS_OPEN], probe[CHOSEN] = 1, at
+    probe[EARLIEST] = minus(time, upper[1 - start, start])
+    probe[LATEST] = plus(time, upper[start, 1 - start])
+    probe[LOW_KEY] = _word(tape, at, windows.words[1])
+    probe[HIGH_KEY] = _word(tape, at, windows.words[2])
+    probe[PLACE] = first(probed, probe[LOW_KEY], probe[HIGH_KEY])
 
 
 @lean_kernel_part
@@ -327,36 +320,31 @@ def _meet(
     conditions: TupleConditions,
     arrivals: Tuples,
     windows: Windows,
-    stack: Stack,
     found: FoundCombinations,
-    record: Record,
+    work: Int64s,
 ) -> bool:
     """Goes on through what the probe finds; whether it came to the end."""
-    work, trace = record
+    probe = windows.probe
     start = arrivals.turns[arrivals.taken[0] - 1]
     other = 1 - start
     store = windows.second if start == 0 else windows.first
-    low, high = windows.asked[0], windows.asked[1]
-    earliest, latest, chosen = stack.low[1], stack.high[1], stack.chosen[0]
-    times, positions, is_traced = tape.times, found.positions, len(trace.events) > 0
+    low, high = probe[LOW_KEY], probe[HIGH_KEY]
+    earliest, latest, chosen = probe[EARLIEST], probe[LATEST], probe[CHOSEN]
+    times, positions = tape.times, found.positions
     offset, has_keys = windows.offset[other], conditions.keyed.shape[1] > 0
     line, room = found.filled[0], len(positions)
-    place, tested, before = stack.cursor[1], 0, found.filled[0]
+    place, tested, before = probe[PLACE], 0, found.filled[0]
     while place != NONE and line < room:
         at = entry_at(store, place) + offset
         tested += 1
-        if is_traced:
-            note(trace, TOUCH, other, at)
         if earliest <= times[at] <= latest and (
             not has_keys or same_keys(tape, conditions, start, chosen, other, at)
         ):
-            if is_traced:
-                note(trace, OUTPUT, -1, work[FOUND] + line - before)
             positions[line, start] = chosen
             positions[line, other] = at
             line += 1
         place = following(store, place, low, high)
-    stack.cursor[1] = place
+    probe[PLACE] = place
     found.filled[0] = line
     work[FOUND] += line - before
     work[WINDOW_TESTS] += tested

@@ -60,7 +60,6 @@ from windrow.kernels.tuple_at_a_time.sweep import (
     TURN,
     UNSET,
     Mode2,
-    Record,
     Sweep,
     admit,
     agrees_in_all,
@@ -72,16 +71,13 @@ from windrow.kernels.tuple_at_a_time.sweep import (
 from windrow.kernels.tuple_at_a_time.tape import (
     KEY_TESTS,
     NARROWINGS,
-    PERIOD,
     PROBES,
     TIME_TESTS,
-    TOUCH,
     TOUCHED,
     FoundCombinations,
     Int64s,
     Tape,
     TupleConditions,
-    note,
 )
 
 
@@ -123,28 +119,28 @@ def few(
     cursors: Cursors,
     mode_2: Mode2,
     found: FoundCombinations,
-    record: Record,
+    work: Int64s,
 ) -> bool:
     """Sweeps on until it must wait for tuples (True) or no room is left for combinations."""
     streams = len(sweep.head)
     is_uniform = conditions.upper[0, 0] < MOST  # see `with_own_window`
     while True:
-        if mode_2.at[DEPTH] and not loop_on(tape, conditions, mode_2, found, record):
+        if mode_2.at[DEPTH] and not loop_on(tape, conditions, mode_2, found, work):
             return False
-        if sweep.at[CHAIN] < streams and not _find_start(tape, conditions, sweep, mode_2, record):
+        if sweep.at[CHAIN] < streams and not _find_start(tape, conditions, sweep, mode_2, work):
             return True
-        stream = next_in_period(tape, sweep, record)
+        stream = next_in_period(tape, sweep, work)
         if stream == NONE:
-            if _drop_past(tape, conditions, sweep, mode_2, record):
+            if _drop_past(tape, conditions, sweep, mode_2, work):
                 continue
             if is_uniform:
                 return True  # the oldest waits for a tuple that may yet lie in the period
-            stream = _next_in_time(tape, sweep, record[0])
+            stream = _next_in_time(tape, sweep, work)
             if stream == NONE:
                 return True
             sweep.at[IS_BEYOND] = 1
-        at = admit(tape, sweep, mode_2, stream, record)
-        if _find_ranges(tape, conditions, sweep, cursors, mode_2, stream, record[0]):
+        at = admit(tape, sweep, mode_2, stream)
+        if _find_ranges(tape, conditions, sweep, cursors, mode_2, stream, work):
             begin_loops(mode_2, stream, at)
 
 
@@ -154,31 +150,26 @@ def _find_start(
     conditions: TupleConditions,
     sweep: Sweep,
     mode_2: Mode2,
-    record: Record,
+    work: Int64s,
 ) -> bool:
     """Mode 1: whether there is a starting N-tuple. If not, a stream has no tuple to offer."""
-    work, trace = record
     streams = len(sweep.head)
     while sweep.at[CHAIN] < streams:
         stream = sweep.at[TURN]
         at = sweep.head[stream]
         if at == sweep.arrived[stream]:
-            _drop_unreachable(tape, conditions, sweep, mode_2, stream, record)
+            _drop_unreachable(tape, conditions, sweep, mode_2, stream, work)
             return False
         work[TIME_TESTS] += 1
-        note(trace, TOUCH, stream, at)
         low, high = _period(tape, conditions, sweep, stream)
         if sweep.doomed[stream] or tape.times[at] < low:
-            drop_oldest(tape, sweep, mode_2, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, work)
             continue
         if tape.times[at] > high:
             _doom(tape, conditions, sweep, stream)
             sweep.at[CHAIN] = 0
         sweep.at[CHAIN] += 1
         sweep.at[TURN] = (stream + 1) % streams
-        if len(trace.events):
-            low, high = _period(tape, conditions, sweep, sweep.at[TURN])
-            note(trace, PERIOD, low, high)
     sweep.at[TURN] = 0
     for stream in range(streams):
         end = MOST
@@ -225,7 +216,7 @@ def _drop_unreachable(
     sweep: Sweep,
     mode_2: Mode2,
     missing: int,
-    record: Record,
+    work: Int64s,
 ) -> None:
     """Drops what no tuple to come of a stream can meet that has none."""
     for stream in range(len(sweep.head)):
@@ -233,10 +224,10 @@ def _drop_unreachable(
             continue
         reach = conditions.upper[stream, missing]
         while sweep.head[stream] < sweep.arrived[stream]:
-            record[0][TIME_TESTS] += 1
+            work[TIME_TESTS] += 1
             if plus(tape.times[sweep.head[stream]], reach) >= sweep.coming[missing]:
                 break
-            drop_oldest(tape, sweep, mode_2, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, work)
             sweep.at[CHAIN] = 0  # its tuples may have been the ones dropped
 
 
@@ -264,7 +255,7 @@ def _drop_past(
     conditions: TupleConditions,
     sweep: Sweep,
     mode_2: Mode2,
-    record: Record,
+    work: Int64s,
 ) -> bool:
     """The end of mode 2: drops the starting tuples that nothing to come can meet; whether any."""
     streams = len(sweep.head)
@@ -275,7 +266,7 @@ def _drop_past(
     dropped = 0
     for stream in range(streams):
         time = tape.times[sweep.head[stream]]
-        record[0][TIME_TESTS] += 1
+        work[TIME_TESTS] += 1
         is_past = True
         for other in range(streams):
             last = plus(time, conditions.upper[stream, other])
@@ -283,7 +274,7 @@ def _drop_past(
                 is_past = False
                 break
         if is_past:
-            drop_oldest(tape, sweep, mode_2, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, work)
             dropped += 1
             sweep.at[TURN] = stream
     if dropped:
@@ -388,15 +379,14 @@ def begin_loops(mode_2: Mode2, start: int, at: int) -> None:
 
 @kernel
 def loop_on(
-    tape: Tape, conditions: TupleConditions, mode_2: Mode2, found: FoundCombinations, record: Record
+    tape: Tape, conditions: TupleConditions, mode_2: Mode2, found: FoundCombinations, work: Int64s
 ) -> bool:
     """Goes through the loops; whether they came to an end before the room did.
 
     What is done per tuple stands here, in one function: a call hands over every array there is.
     """
-    work, trace = record
     start, depth, innermost = mode_2.at[START], mode_2.at[DEPTH], len(mode_2.chosen) - 1
-    narrowed, traced = mode_2.at[IS_NARROWED], len(trace.events) > 0
+    narrowed = mode_2.at[IS_NARROWED]
     while depth > 0 and found.filled[0] < len(found.positions):
         stream, line = mode_2.order[start, depth], depth - 1 if narrowed else 0
         low, high = mode_2.low[line, stream], mode_2.high[line, stream]
@@ -419,8 +409,6 @@ def loop_on(
             at = following
             following = at - 1 if probed == NONE else mode_2.older[at, probed]
             touched += 1
-            if traced:
-                note(trace, TOUCH, stream, at)
             if single != NONE:
                 if tape.words[at, single] == word:
                     match = at
@@ -442,7 +430,7 @@ def loop_on(
             continue
         mode_2.chosen[stream] = match
         if depth == innermost:
-            give(mode_2.chosen, found, record)
+            give(mode_2.chosen, found, work)
         elif not narrowed or _narrow(tape, conditions, mode_2, depth, work):
             depth += 1
             mode_2.cursor[depth] = UNSET

@@ -43,23 +43,18 @@ from windrow.kernels.tuple_at_a_time.pipeline import (
     climb,
     needed_from,
     next_side,
-    note_met,
-    note_tuple,
     remove,
     remove_old,
     same_words,
     take,
 )
 from windrow.kernels.tuple_at_a_time.tape import (
-    DROP,
     DROPS,
     KEY_TESTS,
     PROBES,
-    TOUCH,
     TOUCHED,
     WINDOW_TESTS,
     Int64s,
-    Trace,
 )
 
 
@@ -95,10 +90,9 @@ class NlwLoops:
         out: Entries,
         progress: Int64s,
         work: Int64s,
-        trace: Trace,
     ) -> None:
         """Joins the tuples of a block, until it is through or no room is left."""
-        join_level(level, self._hand, flow, out, progress, work, trace)
+        join_level(level, self._hand, flow, out, progress, work)
 
     def resized(self, buckets: int) -> None:
         """Nothing is known of buckets."""
@@ -122,7 +116,6 @@ def join_level(
     out: Entries,
     progress: Int64s,
     work: Int64s,
-    trace: Trace,
 ) -> None:
     """Joins as `pipeline.LevelLoops` says; `hand` is where the update routine stands."""
     left, right, until = flow.left.numbers, flow.right.numbers, flow.until
@@ -134,16 +127,16 @@ def join_level(
             side = next_side(left, right, until, progress)
             if side == NONE:
                 return
-            take(level, side, flow, progress, trace)
+            take(level, side, flow, progress)
             work[PROBES] += 1
-        if not _probe(level, hand, flow, out, progress, work, trace):
+        if not _probe(level, hand, flow, out, progress, work):
             return
         if is_hashed:
             other = RIGHT if progress[SIDE] == LEFT else LEFT
             bucket, buckets = hand.at[other], len(right_heads if other == RIGHT else left_heads)
             if _is_rarely_probed(hand, other, bucket, buckets):
                 needed = needed_from(newest, streams, reach_back, other)
-                touched, removed = remove_old(level, other, bucket, needed, trace)
+                touched, removed = remove_old(level, other, bucket, needed)
                 work[TOUCHED] += touched
                 work[WINDOW_TESTS] += touched
                 work[DROPS] += removed
@@ -158,7 +151,6 @@ def _probe(
     out: Entries,
     progress: Int64s,
     work: Int64s,
-    trace: Trace,
 ) -> bool:
     """Goes on through one list of the other side; whether it came to the end."""
     other = RIGHT if progress[SIDE] == LEFT else LEFT
@@ -173,16 +165,11 @@ def _probe(
         hand.probed[other, bucket] = True
     needed = needed_from(flow.newest, level.streams, level.reach_back, other)
     met, filled, room = out.numbers, progress[FILLED], len(out.numbers)
-    is_traced = len(trace.events) > 0
     touched, tested, dropped = 0, 0, 0
     while at != NONE and filled < room:
         following = links[at]
         touched += 1
-        if is_traced:
-            note_tuple(trace, TOUCH, level, other, at)
         if highs[at] < needed:  # IsOut
-            if is_traced:
-                note_tuple(trace, DROP, level, other, at)
             remove(links, heads, tails, free, bucket, before, at)
             dropped += 1
             at = following
@@ -190,8 +177,6 @@ def _probe(
         if lows[at] <= high and low <= highs[at]:  # IsIn
             tested += 1
             if same_words(own_words, slot, words, at, shared):
-                if is_traced:
-                    note_met(trace, level, filled - progress[FILLED], work)
                 met[filled] = at
                 filled += 1
         before, at = at, following

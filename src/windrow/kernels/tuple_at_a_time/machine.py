@@ -8,24 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.tuple_at_a_time.tape import (
-    Buffers,
-    FoundCombinations,
-    Int64s,
-    Tape,
-    Trace,
-    TupleConditions,
-    drop_heads,
-    next_arrivals,
-    no_arrivals,
-    no_work,
-    trace_of,
-)
+from windrow.kernels.tuple_at_a_time.tape import FoundCombinations, Int64s, Tape
 
 Item = TypeVar("Item", bound=np.generic)
 
@@ -126,83 +114,3 @@ class Move:
         for start, stop, shift in zip(self.start, self.stop, self.shift, strict=True):
             after[start + shift : stop + shift] = before[start:stop]
         return after
-
-
-class Stack(NamedTuple):
-    """The cursors of the loops: level 0 is the new tuple, the last level innermost.
-
-    Attributes:
-        level: the level that is being gone through (an array of one); 0: no tuple is joined.
-        order: per start stream, the streams by level.
-        streams: the streams by level, from that of the new tuple.
-        chosen: per level, the tuple chosen.
-        cursor: per level, the tuple to look at next.
-        low: per level, the first tick of its period.
-        high: per level, the last tick of it.
-        horizon: per level, the least time that may still be needed in its stream.
-    """
-
-    level: Int64s
-    order: Int64s
-    streams: Int64s
-    chosen: Int64s
-    cursor: Int64s
-    low: Int64s
-    high: Int64s
-    horizon: Int64s
-
-
-def stack_for(order: Int64s) -> Stack:
-    """A stack at rest."""
-    levels = [np.zeros(len(order), np.int64) for _ in range(6)]
-    return Stack(np.zeros(1, np.int64), order, *levels)
-
-
-class LoopMachine:
-    """What machines have in common whose buffers are stretches of the tape, looped over by level.
-
-    `reach` are the bounds by which tuples are dropped: the machine's own, or wider ones.
-
-    Args:
-        conditions: the bounds and keys.
-        first: where each stream begins on the tape, and after the last where it ends.
-        order: per start stream, the streams by level.
-        trace: where steps are noted.
-    """
-
-    def __init__(
-        self, conditions: TupleConditions, first: Int64s, order: Int64s, trace: Trace | None = None
-    ) -> None:
-        self.conditions = conditions
-        self.reach = conditions.upper
-        self.buffers = Buffers(first[:-1].copy(), first[:-1].copy())
-        self.arrivals = no_arrivals(len(first) - 1)
-        self.stack = stack_for(order)
-        self.work = no_work()
-        self.trace = trace_of() if trace is None else trace
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of what is kept beside the tape."""
-        return 0
-
-    def adopt(self, tape: Tape, turns: Int64s) -> None:  # noqa: ARG002
-        """Takes tuples whose combinations were all given before."""
-        self.buffers.next[:] += np.bincount(turns, minlength=len(self.buffers.next))
-
-    def begin(self, tape: Tape, turns: Int64s, coming: Int64s | None = None) -> None:  # noqa: ARG002
-        """Hands over the next arrivals."""
-        self.arrivals = next_arrivals(self.arrivals, turns, coming)
-
-    def trim(self, tape: Tape, coming: Int64s) -> None:
-        """Drops what lies in front of the buffers and nothing to come can meet."""
-        drop_heads(tape, self.reach, coming, self.buffers, (self.work, self.trace))
-
-    def heads(self) -> Int64s:
-        """Per stream, the first position that is still needed."""
-        return self.buffers.head
-
-    def moved(self, move: Move) -> None:
-        """Takes note that the tuples have new positions."""
-        self.buffers.head[:] += move.shift
-        self.buffers.next[:] += move.shift

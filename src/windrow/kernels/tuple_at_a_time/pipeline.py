@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.bew_period import LEAST, MOST, minus, plus
 from windrow.kernels.jit import kernel, kernel_part
-from windrow.kernels.tuple_at_a_time.tape import ADMIT, DROP, FOUND, OUTPUT, Int64s, Trace, note
+from windrow.kernels.tuple_at_a_time.tape import FOUND, Int64s
 
 NONE = -1
 
@@ -172,7 +172,6 @@ class LevelLoops(Protocol):
         out: Entries,
         progress: Int64s,
         work: Int64s,
-        trace: Trace,
     ) -> None:
         """Joins the tuples of a block, until it is through or no room is left.
 
@@ -182,7 +181,6 @@ class LevelLoops(Protocol):
             out: room for the tuples that climb.
             progress: where to go on; see there. It is through when SIDE is NONE.
             work: the work done, added to.
-            trace: what was done, step by step.
         """
 
     def resized(self, buckets: int) -> None:
@@ -303,7 +301,7 @@ def needed_from(newest: Int64s, streams: Int64s, reach_back: Int64s, side: int) 
 
 
 @kernel_part
-def take(level: Level, side: int, flow: Flow, progress: Int64s, trace: Trace) -> None:
+def take(level: Level, side: int, flow: Flow, progress: Int64s) -> None:
     """Takes the next tuple of a side: into its own buffer, then to its list in the other's.
 
     The buffer has a free slot. The tuple's period is made as it is put there.
@@ -338,8 +336,6 @@ def take(level: Level, side: int, flow: Flow, progress: Int64s, trace: Trace) ->
         store.links, store.heads, store.tails,
         bucket_of(store.words, slot, level.shared, len(store.heads)), slot,
     )  # fmt: skip
-    if len(trace.events):
-        note_tuple(trace, ADMIT, level, side, slot)
     progress[AT], progress[BEFORE] = NONE, NONE
     if not flow.stores_only:
         heads = level.right.heads if is_left else level.left.heads
@@ -385,42 +381,21 @@ def climb(level: Level, out: Entries, filled: int, progress: Int64s, work: Int64
     progress[FILLED] = filled
 
 
-@kernel
-def note_tuple(trace: Trace, event: int, level: Level, side: int, slot: int) -> None:
-    """Records an event of a stored tuple; an m-tuple by its tuples, one after the other."""
-    if len(trace.events) == 0:
-        return
-    if side == RIGHT:
-        note(trace, event, level.streams[-1], level.right.places[slot, 0])
-        return
-    for i in range(len(level.reach_on)):
-        note(trace, event, level.streams[i], level.left.places[slot, i])
-
-
-@kernel
-def note_met(trace: Trace, level: Level, met: int, work: Int64s) -> None:
-    """Records the result that a tuple of the last level completes: the `met`-th of a probe."""
-    if level.is_last:
-        note(trace, OUTPUT, -1, work[FOUND] + met)
-
-
 @kernel_part
-def remove_old(level: Level, side: int, bucket: int, needed: int, trace: Trace) -> tuple[int, int]:
+def remove_old(level: Level, side: int, bucket: int, needed: int) -> tuple[int, int]:
     """Goes through one list of a side and removes what does not reach `needed`.
 
     Gives how many tuples were looked at, and how many removed.
     """
     store = level.left if side == LEFT else level.right
     highs, links, free = store.high, store.links, store.free
-    heads, tails, is_traced = store.heads, store.tails, len(trace.events) > 0
+    heads, tails = store.heads, store.tails
     touched, removed = 0, 0
     at, before = heads[bucket], NONE
     while at != NONE:
         following = links[at]
         touched += 1
         if highs[at] < needed:
-            if is_traced:
-                note_tuple(trace, DROP, level, side, at)
             remove(links, heads, tails, free, bucket, before, at)
             removed += 1
         else:
@@ -430,14 +405,14 @@ def remove_old(level: Level, side: int, bucket: int, needed: int, trace: Trace) 
 
 
 @kernel
-def remove_all_old(level: Level, newest: Int64s, trace: Trace) -> tuple[int, int]:
+def remove_all_old(level: Level, newest: Int64s) -> tuple[int, int]:
     """Goes through both buffers and removes what is out of reach; counts as `remove_old`."""
     touched, removed = 0, 0
     for side in range(2):
         lists = len(level.left.heads) if side == LEFT else len(level.right.heads)
         needed = needed_from(newest, level.streams, level.reach_back, side)
         for bucket in range(lists):
-            seen, gone = remove_old(level, side, bucket, needed, trace)
+            seen, gone = remove_old(level, side, bucket, needed)
             touched += seen
             removed += gone
     return touched, removed

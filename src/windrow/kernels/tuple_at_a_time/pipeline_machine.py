@@ -48,10 +48,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     FoundCombinations,
     Int64s,
     Tape,
-    Trace,
     TupleConditions,
     no_work,
-    trace_of,
 )
 
 SMALLEST_STORE = 64
@@ -131,20 +129,16 @@ class PipelineMachine:
     Args:
         plan: what is joined and how.
         first: where each stream begins on the tape.
-        trace: what was done, step by step.
 
     Attributes:
         work: what was done since the beginning.
     """
 
-    def __init__(self, plan: Pipeline, first: Int64s, trace: Trace | None = None) -> None:
+    def __init__(self, plan: Pipeline, first: Int64s) -> None:
         self.work = no_work()
         self._plan = plan
         self._test: PartialTest | None = None
-        trace = trace_of() if trace is None else trace
-        self._levels = [
-            _Level(plan, depth, self.work, trace) for depth in range(1, len(plan.order))
-        ]
+        self._levels = [_Level(plan, depth, self.work) for depth in range(1, len(plan.order))]
         self._arrived = 0
         self._next = first[: len(plan.order)].copy()
         self._results: Iterator[Entries] = iter(())
@@ -252,10 +246,10 @@ class PipelineMachine:
 class _Level:
     """One level: its buffers, and how far it came in a push."""
 
-    def __init__(self, plan: Pipeline, depth: int, work: Int64s, trace: Trace) -> None:
+    def __init__(self, plan: Pipeline, depth: int, work: Int64s) -> None:
         upper, keyed = plan.conditions
         left, right = list(plan.order[:depth]), plan.order[depth]
-        self._plan, self._work, self._trace = plan, work, trace
+        self._plan, self._work = plan, work
         self._loops = plan.loops()
         self._is_last = depth + 1 == len(plan.order)
         self._streams = np.array([*left, right], np.int64)
@@ -307,7 +301,7 @@ class _Level:
         )  # fmt: skip
         while True:
             progress[FILLED] = 0
-            self._loops.join(self._level, flow, self._out, progress, self._work, self._trace)
+            self._loops.join(self._level, flow, self._out, progress, self._work)
             filled = int(progress[FILLED])
             is_through = progress[SIDE] == NONE
             reached = until if is_through else int(progress[NUMBER])
@@ -324,7 +318,7 @@ class _Level:
         self._newest = coming.copy()
         if self._loops.cleans_itself:
             return
-        remove_all_old(self._level, coming, self._trace)
+        remove_all_old(self._level, coming)
         for side, store in enumerate(self._stores):
             fitting = max(SMALLEST_STORE, 2 * self.held(side))
             if len(store.links) > 2 * fitting:

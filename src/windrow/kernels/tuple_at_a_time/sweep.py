@@ -20,17 +20,12 @@ from numpy.typing import NDArray
 from windrow.kernels.bew_period import LEAST
 from windrow.kernels.jit import kernel, kernel_part
 from windrow.kernels.tuple_at_a_time.tape import (
-    ADMIT,
-    DROP,
     DROPS,
     FOUND,
-    OUTPUT,
     TIME_TESTS,
     FoundCombinations,
     Int64s,
     Tape,
-    Trace,
-    note,
 )
 
 NONE = -1
@@ -38,9 +33,6 @@ UNSET = -2
 LEAST_BUCKETS = 64
 
 Words = NDArray[np.uint64]
-
-Record = tuple[Int64s, Trace]
-"""The work done, and what was done step by step."""
 
 
 class Sweep(NamedTuple):
@@ -263,7 +255,7 @@ def with_empty_table(mode_2: Mode2, buckets: int, positions: int) -> Mode2:
 
 
 @kernel_part
-def next_in_period(tape: Tape, sweep: Sweep, record: Record) -> int:
+def next_in_period(tape: Tape, sweep: Sweep, work: Int64s) -> int:
     """Mode 2: the next stream in turn whose next tuple lies in its period, or NONE.
 
     The starting tuples come first, those that were not admitted before.
@@ -277,7 +269,7 @@ def next_in_period(tape: Tape, sweep: Sweep, record: Record) -> int:
         at = sweep.taken[stream]
         if at == sweep.arrived[stream]:
             continue
-        record[0][TIME_TESTS] += 1
+        work[TIME_TESTS] += 1
         if tape.times[at] <= sweep.ends[stream]:
             sweep.at[TURN] = (stream + 1) % streams
             return int(stream)
@@ -285,18 +277,17 @@ def next_in_period(tape: Tape, sweep: Sweep, record: Record) -> int:
 
 
 @kernel_part
-def admit(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> int:
+def admit(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int) -> int:
     """Puts a stream's next tuple into its buffer; gives its position."""
     at = sweep.taken[stream]
     sweep.taken[stream] = at + 1
     if mode_2.linked.shape[1]:
         link(tape, mode_2, stream, at)
-    note(record[1], ADMIT, stream, at)
     return int(at)
 
 
 @kernel_part
-def drop_oldest(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Record) -> None:
+def drop_oldest(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, work: Int64s) -> None:
     """Drops the oldest tuple of a stream, admitted or not."""
     at = sweep.head[stream]
     if at == sweep.taken[stream]:
@@ -305,18 +296,17 @@ def drop_oldest(tape: Tape, sweep: Sweep, mode_2: Mode2, stream: int, record: Re
         unlink(tape, mode_2, stream, at)
     sweep.head[stream] = at + 1
     sweep.doomed[stream] = False
-    record[0][DROPS] += 1
-    note(record[1], DROP, stream, at)
+    work[DROPS] += 1
 
 
 @kernel
-def drop_below(tape: Tape, sweep: Sweep, mode_2: Mode2, bounds: Int64s, record: Record) -> None:
+def drop_below(tape: Tape, sweep: Sweep, mode_2: Mode2, bounds: Int64s, work: Int64s) -> None:
     """Drops the tuples of each stream that are older than its bound; mode 1 is next."""
     for stream in range(len(sweep.head)):
         while sweep.head[stream] < sweep.arrived[stream]:
             if tape.times[sweep.head[stream]] >= bounds[stream]:
                 break
-            drop_oldest(tape, sweep, mode_2, stream, record)
+            drop_oldest(tape, sweep, mode_2, stream, work)
             sweep.at[TURN] = sweep.at[CHAIN] = 0
 
 
@@ -386,14 +376,13 @@ def agrees_in_all(tape: Tape, mode_2: Mode2, depth: int, at: int) -> bool:
 
 
 @kernel
-def give(chosen: Int64s, found: FoundCombinations, record: Record) -> None:
+def give(chosen: Int64s, found: FoundCombinations, work: Int64s) -> None:
     """Writes the tuples chosen as a combination; there is room."""
     line = found.filled[0]
     for stream in range(len(chosen)):
         found.positions[line, stream] = chosen[stream]
     found.filled[0] = line + 1
-    note(record[1], OUTPUT, -1, record[0][FOUND])
-    record[0][FOUND] += 1
+    work[FOUND] += 1
 
 
 def take_arrivals(tape: Tape, sweep: Sweep, turns: Int64s, coming: Int64s | None) -> None:

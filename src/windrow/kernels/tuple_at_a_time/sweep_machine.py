@@ -27,11 +27,8 @@ from windrow.kernels.tuple_at_a_time.tape import (
     FoundCombinations,
     Int64s,
     Tape,
-    Trace,
     TupleConditions,
     no_work,
-    order_by_keys,
-    trace_of,
 )
 
 
@@ -42,9 +39,7 @@ class SweepMachine(ABC):
         conditions: the closed bounds, and the keys.
         first: where each stream begins on the tape, and after the last where it ends.
         method: "hash" or "nested-loop".
-        trace: where steps are noted.
-        order: per stream of an admitted tuple, in which order the others are gone through; None:
-            round robin, along the keys.
+        order: per stream of an admitted tuple, in which order the others are gone through.
         comparisons: of words that are no keys, which the loops test.
     """
 
@@ -52,18 +47,16 @@ class SweepMachine(ABC):
         self,
         conditions: TupleConditions,
         first: Int64s,
+        order: Int64s,
         *,
         method: str,
-        trace: Trace | None = None,
-        order: Int64s | None = None,
         comparisons: Sequence[Compared] = (),
     ) -> None:
         self.conditions = conditions
         self.sweep = sweep_from(first[:-1])
         self.work = no_work()
-        self.trace = trace_of() if trace is None else trace
         self._mode_2 = mode_2_along(
-            order_by_keys(conditions) if order is None else order,
+            order,
             conditions.keyed,
             int(first[-1]),
             hashed=method == "hash",
@@ -115,8 +108,7 @@ class SweepMachine(ABC):
     def drop_below(self, tape: Tape, bounds: Int64s) -> None:
         """Drops the tuples of each stream that are older than its bound."""
         self._link(tape)
-        record = (self.work, self.trace)
-        drop_below(tape, self.sweep, self._mode_2, bounds, record)
+        drop_below(tape, self.sweep, self._mode_2, bounds, self.work)
 
 
 class FewMachine(SweepMachine):
@@ -126,22 +118,18 @@ class FewMachine(SweepMachine):
         self,
         conditions: TupleConditions,
         first: Int64s,
+        order: Int64s,
         *,
         method: str = "nested-loop",
-        trace: Trace | None = None,
-        order: Int64s | None = None,
         comparisons: Sequence[Compared] = (),
     ) -> None:
-        super().__init__(
-            with_own_window(conditions), first, method=method, trace=trace, order=order,
-            comparisons=comparisons,
-        )  # fmt: skip
+        own = with_own_window(conditions)
+        super().__init__(own, first, order, method=method, comparisons=comparisons)
         self.cursors = cursors_from(first[:-1])
 
     def fill(self, tape: Tape, found: FoundCombinations) -> bool:
         """Adds combinations while there is room; whether it waits for more tuples."""
-        record = (self.work, self.trace)
-        return few(tape, self.conditions, self.sweep, self.cursors, self._mode_2, found, record)
+        return few(tape, self.conditions, self.sweep, self.cursors, self._mode_2, found, self.work)
 
     def moved(self, move: Move) -> None:
         """Takes note that the tuples have new positions."""

@@ -20,17 +20,9 @@ Algorithms that answer on arrival take tuples one by one, in order of arrival:
     turns      0 2 1 1 0 ...      the stream of each arrival; its tuple is the stream's next one
     taken          ^              the arrivals joined so far
 
-The steps of their loops are in `level_loops.py`, the loops in each algorithm's module.
-
-A tuple x of stream i goes when no tuple to come can meet it: x + reach[i][j] < coming[j] for all
-other j, which is x < horizon(i):
-
-    coming[j]                        ---------|==========>  what stream j may still deliver
-    coming[j] - reach[i][j]     ----|                       before it: nothing of j can meet x
-    horizon(i)                the least of these, over j
-
-As published, `coming` is the vector of the newest time stamps, and streams deliver in time order.
-A caller that knows better, by a watermark, says so with the arrivals.
+A tuple goes when no tuple to come can meet it. As published, `coming` is the vector of the newest
+time stamps, and streams deliver in time order. A caller that knows better, by a watermark, says so
+with the arrivals.
 """
 
 from __future__ import annotations
@@ -40,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from windrow.kernels.bew_period import LEAST, MOST, minus
+from windrow.kernels.bew_period import LEAST
 from windrow.kernels.jit import kernel
 
 Int64s = NDArray[np.int64]
@@ -96,23 +88,6 @@ NARROWINGS    tuples whose time was compared by the searches that narrow the ran
               tuple just chosen: between two loops, before the inner one begins
 """
 
-ADMIT, TOUCH, DROP, OUTPUT, PERIOD = range(5)
-"""The events of a trace.
-
-ADMIT and DROP name a stream and a position, TOUCH the stream and position looked at, OUTPUT the
-line of a combination (-1, number); PERIOD the first and last tick of a period just made.
-"""
-
-
-class Trace(NamedTuple):
-    """What a run did, step by step, for reading: events of three numbers each, and their count.
-
-    Without room nothing is recorded.
-    """
-
-    events: Int64s
-    noted: Int64s
-
 
 def no_work() -> Int64s:
     """Work as it begins."""
@@ -122,22 +97,6 @@ def no_work() -> Int64s:
 def room_for(combinations: int, streams: int) -> FoundCombinations:
     """Room for so many combinations."""
     return FoundCombinations(np.empty((combinations, streams), np.int64), np.zeros(1, np.int64))
-
-
-def trace_of(events: int = 0) -> Trace:
-    """A trace with room for so many events."""
-    return Trace(np.empty((events, 3), np.int64), np.zeros(1, np.int64))
-
-
-@kernel
-def note(trace: Trace, event: int, first: int, second: int) -> None:
-    """Records an event while there is room."""
-    at = trace.noted[0]
-    if at < len(trace.events):
-        trace.events[at, 0] = event
-        trace.events[at, 1] = first
-        trace.events[at, 2] = second
-        trace.noted[0] = at + 1
 
 
 @kernel
@@ -150,10 +109,6 @@ def same_keys(
         if shared and tape.words[at, key] != tape.words[other_at, key]:
             return False
     return True
-
-
-Record = tuple[Int64s, Trace]
-"""Where a kernel counts its work, and notes its steps."""
 
 
 class Buffers(NamedTuple):
@@ -179,34 +134,6 @@ class Tuples(NamedTuple):
     is_ordered: bool
 
 
-def linked_first(links: NDArray[np.bool_]) -> Int64s:
-    """Per start stream s the order s, s + 1, s + 2 and so on, linked streams first.
-
-    That is round robin among the streams that a link joins to those chosen before; where there
-    are none, among all that are left.
-
-    Args:
-        links: per pair of streams, whether they are linked.
-    """
-    size = len(links)
-    lines = []
-    for start in range(size):
-        chosen, rest = [start], [(start + n) % size for n in range(1, size)]
-        while rest:
-            linked = [stream for stream in rest if links[chosen, stream].any()]
-            stream = (linked or rest)[0]
-            chosen.append(stream)
-            rest.remove(stream)
-        lines.append(chosen)
-    return np.array(lines, np.int64)
-
-
-def order_by_keys(conditions: TupleConditions) -> Int64s:
-    """Round robin, streams that share a key with those chosen first; they all do in the papers."""
-    shared: NDArray[np.bool_] = conditions.keyed @ conditions.keyed.T
-    return linked_first(shared)
-
-
 def no_arrivals(streams: int) -> Tuples:
     """Nothing to take, and anything may come."""
     coming = np.full(streams, LEAST, np.int64)
@@ -218,27 +145,3 @@ def next_arrivals(before: Tuples, turns: Int64s, coming: Int64s | None) -> Tuple
     if coming is None:
         return Tuples(turns, np.zeros(1, np.int64), before.coming, is_ordered=True)
     return Tuples(turns, np.zeros(1, np.int64), coming, is_ordered=False)
-
-
-@kernel
-def horizon(reach: Int64s, coming: Int64s, stream: int) -> int:
-    """The least time in a stream that a tuple still to come can meet."""
-    least = MOST
-    for other in range(len(coming)):
-        if other != stream:
-            least = min(least, minus(coming[other], reach[stream, other]))
-    return least
-
-
-@kernel
-def drop_heads(tape: Tape, reach: Int64s, coming: Int64s, buffers: Buffers, record: Record) -> None:
-    """Drops from the head of every buffer what nothing to come can meet."""
-    work, trace = record
-    for stream in range(len(buffers.head)):
-        least = horizon(reach, coming, stream)
-        at = buffers.head[stream]
-        while at < buffers.next[stream] and tape.times[at] < least:
-            work[DROPS] += 1
-            note(trace, DROP, stream, at)
-            at += 1
-        buffers.head[stream] = at

@@ -36,20 +36,12 @@ OPERATIONS = {
 
 
 class SetOperationOp(SlidingOp):
-    """One or two inputs of equal columns; the rows of the answer by their numbers of copies.
-
-    Attributes:
-        cases: how many changes were of each of the cases of section 4.1: `cases[i, o]` where the
-            input's sign is + (0) or - (1), and the output's likewise. A join and an aggregate have
-            cases 1 and 4 alone (an aggregate's old value goes as its new one comes); EXCEPT, of
-            what comes to the second input or leaves it, has 2 and 3.
-    """
+    """One or two inputs of equal columns; the rows of the answer by their numbers of copies."""
 
     kind = "set-operation"
 
     def __init__(self, node: SetOp) -> None:
         self._node = node
-        self.cases = np.zeros((2, 2), np.int64)
         self._operation = OPERATIONS[node.kind]
         super().__init__()
 
@@ -74,7 +66,6 @@ class SetOperationOp(SlidingOp):
         outputs, is_sound = kernels.slide_copies(versions, inputs, self._copies, self._operation)
         if not is_sound:
             raise nothing_to_delete()
-        kernels.count_cases(versions, outputs, self.cases)
         changes = kernels.copies_changed(versions, outputs)
         names = list(self._node.schema.names)
         keys = self._directory.keys_of(versions.slots[changes.versions])[: len(names)]

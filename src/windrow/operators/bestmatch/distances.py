@@ -31,6 +31,7 @@ from windrow.errors import UnsupportedError
 from windrow.kernels import bestmatch as kernels
 from windrow.kernels.bestmatch import NO_LIMIT
 from windrow.operators.columns.arrow_types import arrow_type
+from windrow.operators.columns.key_columns import fixed_values
 from windrow.plan.nodes.bestmatch_join import YOUNGEST, Dimension, Limit
 
 if TYPE_CHECKING:
@@ -257,9 +258,7 @@ def whole_numbers(column: pa.Array, scale: int) -> NDArray[np.int64]:
     """A column in units of 10^-scale; NULLs become any number."""
     if pa.types.is_decimal(column.type):
         # Two words per decimal, the low one first; 18 digits need only that one.
-        units = column.cast(pa.decimal128(38, scale))
-        words = np.frombuffer(units.buffers()[1], np.int64)
-        return words[2 * units.offset :: 2][: len(units)]
+        return fixed_values(column.cast(pa.decimal128(38, scale)), "<i8")[::2]
     if pa.types.is_date(column.type):
         column = column.cast(pa.int32())
     whole: NDArray[np.int64] = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)

@@ -33,6 +33,7 @@ from windrow.errors import DataError
 from windrow.kernels.bestmatch import Sets, best_of_runs, best_with_sets, intersections
 from windrow.operators.bestmatch.distances import common_scale, shifted, units_within, whole_numbers
 from windrow.operators.columns import wide_numbers
+from windrow.operators.columns.total_order import real_ranks
 from windrow.operators.expressions.functions import call_function
 from windrow.plan.nodes.bestmatch_join import SUBSET, Dimension, Limit
 
@@ -72,8 +73,6 @@ def coded_elements(one: pa.Array, other: pa.Array) -> tuple[Elements, Elements, 
 
 MOST_COMPARISONS = 1 << 16
 """How many comparisons a function is asked for at a time, unless one pair has more."""
-
-_SIGN_BIT = np.uint64(1 << 63)
 
 Places = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -229,9 +228,7 @@ def _number_codes(values: pa.Array, eps: Limit | None) -> tuple[NDArray[np.uint6
     if scale is None:
         doubles = values.cast(pa.float64()).fill_null(np.nan).to_numpy(zero_copy_only=False)
         is_candidate = ~np.isnan(doubles) if eps is None else doubles <= float(eps)
-        bits = (doubles + 0.0).view(np.uint64)  # -0.0 is 0.0
-        # Negative doubles order the other way round, as integers.
-        return np.where(bits >= _SIGN_BIT, ~bits, bits | _SIGN_BIT), is_candidate
+        return shifted(real_ranks(doubles)), is_candidate
     numbers = whole_numbers(values, scale)
     is_candidate = values.is_valid().to_numpy(zero_copy_only=False)
     if eps is not None:

@@ -38,6 +38,7 @@ from windrow.operators.joins.bew_search import FoundBlock, Search
 from windrow.operators.joins.bew_window import JoinWindow
 from windrow.operators.joins.join_inputs import (
     can_match,
+    first_drop,
     last_needed,
     only_inserts,
     parted,
@@ -46,7 +47,7 @@ from windrow.operators.joins.join_inputs import (
 )
 from windrow.operators.joins.join_steps import Predicates, routes_of
 from windrow.physical.nodes.multi_join import MultiJoin
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import MIN_TICK
 
 
 class BewJoinOp(Operator):
@@ -95,12 +96,7 @@ class BewJoinOp(Operator):
         """The least watermark that drops a row; any, while rows of a restored state wait."""
         if any(self._waiting):
             return MIN_TICK
-        dues = [
-            buffer.first + retention + 1
-            for buffer, retention in zip(self._buffers, self._retention, strict=True)
-            if buffer.slices
-        ]
-        return max(MIN_TICK, min([*dues, MAX_TICK]))
+        return first_drop(self._buffers, self._retention)
 
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows of each input."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from windrow.errors import InternalError, PlanError
 from windrow.operators.columns.changes import ChangeBatch, select
-from windrow.operators.columns.chunks import Chunk, ChunkSlice
+from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_columns import can_equal
 from windrow.operators.engine.base import Snapshot
 from windrow.physical.nodes.multi_join import MultiJoin
@@ -56,6 +56,16 @@ def last_needed(watermark: int, retention: int) -> int:
     if watermark == MAX_TICK:
         return MAX_TICK  # the end of every input: nothing is needed any more
     return max(MIN_TICK, min(MAX_TICK, watermark - retention))
+
+
+def first_drop(buffers: Iterable[ChunkBuffer], retention: Iterable[int]) -> int:
+    """The least watermark by which a row is no longer needed, of buffers and how long each keeps its."""
+    dues = [
+        buffer.first + kept + 1
+        for buffer, kept in zip(buffers, retention, strict=True)
+        if buffer.slices
+    ]
+    return max(MIN_TICK, min([*dues, MAX_TICK]))
 
 
 def state_of(buffers: Sequence[Iterable[ChunkSlice]], joined_to: int | None = None) -> Snapshot:

@@ -175,13 +175,24 @@ def only_one_way(route: Route, times: NDArray[np.int64]) -> NDArray[np.int64] | 
     """
     if route.leaves_out is None:
         return None
-    meets = np.ones(times.shape[1], np.bool_)
-    line = {port: times[at] for at, port in enumerate(route.order)}
-    for bound in route.leaves_out.stated:
-        # No overflow: the route's own windows have bounded every difference.
-        distance = line[bound.right] - line[bound.left]
-        meets &= (distance >= -bound.lo) & (distance <= bound.hi)
+    lines = dict(zip(route.order, times, strict=True))
+    meets = meets_all(route.leaves_out.stated, lines, times.shape[1])
     return None if not meets.any() else np.flatnonzero(~meets)
+
+
+def meets_all(
+    bounds: Sequence[Bound], times: Mapping[int, NDArray[np.int64]], rows: int
+) -> NDArray[np.bool_]:
+    """For which combinations all bounds hold between inputs whose times are given.
+
+    They come of a search by closed bounds, which have kept every difference in reach.
+    """
+    meets = np.ones(rows, np.bool_)
+    for bound in bounds:
+        if bound.left in times and bound.right in times:
+            distance = times[bound.right] - times[bound.left]
+            meets &= (distance >= -bound.lo) & (distance <= bound.hi)
+    return meets
 
 
 Int64s = NDArray[np.int64]

@@ -42,10 +42,10 @@ from windrow.operators.engine.base import Snapshot
 from windrow.operators.joins.bew_join import BewJoinOp, found_places
 from windrow.operators.joins.bew_search import FoundBlock
 from windrow.operators.joins.bew_window import JoinWindow
-from windrow.operators.joins.join_inputs import last_needed
+from windrow.operators.joins.join_inputs import first_drop, last_needed
 from windrow.operators.joins.match_log import NUMBER, Intervals, Matched, numbered, together
 from windrow.physical.nodes.outer_join import OuterJoin
-from windrow.schema import MAX_TICK, MIN_TICK
+from windrow.schema import MIN_TICK
 
 if TYPE_CHECKING:
     from windrow.operators.routing.by_slices import OwnSlices
@@ -93,12 +93,8 @@ class OuterJoinOp(BewJoinOp):
 
     def due(self) -> int:
         """The least watermark that drops a row; a row that comes alone is dropped with that."""
-        dues = [
-            matched.lone.first + self._retention[port] + 1
-            for port, matched in self._matched.items()
-            if matched.lone.slices
-        ]
-        return max(MIN_TICK, min([super().due(), *dues, MAX_TICK]))
+        lone = [matched.lone for matched in self._matched.values()]
+        return min(super().due(), first_drop(lone, [self._retention[p] for p in self._matched]))
 
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows of each input, and what is known of their matches."""

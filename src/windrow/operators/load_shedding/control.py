@@ -34,7 +34,7 @@ from windrow.operators.load_shedding.counted import Blocks, Counted, TimeSpan, c
 from windrow.operators.load_shedding.draws import bits, number_of, numbered
 from windrow.operators.load_shedding.tokens import Sent, Tokens, whole_part
 from windrow.physical.load_shedding.limits import BEST, CLEARLY, PANES_PER_WINDOW, Shedding, floors
-from windrow.physical.nodes.time_join import SheddingJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.plan.catalog import USUAL_UNIT, ticks_per_unit
 from windrow.plan.units import show_ticks
 

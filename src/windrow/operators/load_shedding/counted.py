@@ -66,7 +66,7 @@ from numpy.typing import NDArray
 from windrow.operators.engine.base import THOUSANDTHS, Counters
 from windrow.operators.load_shedding.draws import bits, number_of, numbered
 from windrow.physical.load_shedding.limits import block_panes
-from windrow.physical.nodes.time_join import SheddingJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.schema import MIN_TICK
 
 if TYPE_CHECKING:

@@ -61,9 +61,9 @@ from windrow.operators.load_shedding.draws import (
     number_of,
     numbered,
 )
-from windrow.physical.load_shedding.facts import check_enough_for_rows
+from windrow.physical.load_shedding.enough import check_enough_for_rows
 from windrow.physical.load_shedding.limits import Shedding, hidden_fields
-from windrow.physical.nodes.time_join import SheddingJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.schema import MAX_TICK, MIN_TICK
 
 

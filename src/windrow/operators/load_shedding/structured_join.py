@@ -70,7 +70,7 @@ from windrow.operators.joins.tuple_at_a_time.tuple_words import (
 from windrow.operators.load_shedding.draws import KEEP, NOT_DRAWN, Draws
 from windrow.operators.load_shedding.draws import PROBE as PROBE_DRAW
 from windrow.operators.load_shedding.join import ShedJoinOp
-from windrow.physical.nodes.time_join import SheddingJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 
 MOST_GONE = 0.25
 """How many entries may be marked, as a share of those that are held, before it is built anew."""

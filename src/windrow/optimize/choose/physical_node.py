@@ -23,8 +23,10 @@ from windrow.physical.estimates import NO_WINDOW_JOIN
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
 from windrow.physical.nodes.bestmatch import MatwinBestmatch
 from windrow.physical.nodes.count_join import CountJoin
+from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.nodes.outer_join import CandidatesJoin, OuterJoin
 from windrow.physical.nodes.set_op import HandOnRows, SetOp, changes_of
+from windrow.physical.nodes.shapes import as_asked
 from windrow.physical.nodes.snapshot_join import SnapshotJoin
 from windrow.physical.nodes.stateless import UnionRows
 from windrow.physical.nodes.time_join import TimeJoin
@@ -95,18 +97,11 @@ def union_all(node: SetOperation, request: Request) -> PhysicalNode:  # noqa: AR
 
 def bestmatch_join(node: BestmatchJoin, request: Request) -> PhysicalNode:
     """The bestmatch join by the algorithm that the user asked for."""
-    keep, classes = request.kept(node), key_classes(node)
+    classes = key_classes(node)
     return MatwinBestmatch(
-        left=request.inputs[0],
-        right=request.inputs[1],
-        dimensions=node.dimensions,
+        **as_asked(node, request, MatwinBestmatch),
         classes=classes,
-        lo=node.lo,
-        hi=node.hi,
-        keep=(keep[0], keep[1]),
-        keep_unmatched=node.keep_unmatched,
-        schema=request.shown(node),
-        kind=node.kind,
+        keep=request.kept(node),
         algorithm=match_algorithm(node, classes, request.options),
     )
 
@@ -178,16 +173,11 @@ def _fields(node: WindowJoin, request: Request) -> tuple[dict[str, Any], str]:
     """What every window join has, and the algorithm that was asked for."""
     classes, options = key_classes(node), request.options
     algorithm, method = _algorithm(node, classes, options)
-    fields = {
+    fields = as_asked(node, request, MultiJoin) | {
         "inputs": request.inputs,
-        "aliases": node.aliases,
         "classes": classes,
-        "graph": node.graph,
         "keep": request.kept(node),
         "method": method,
-        "schema": request.shown(node),
-        "predicates": node.predicates,
-        "alternative": node.alternative,
         "functions": functions_of(node.predicates),
         "orders": orders_of(node, algorithm, options),
     }

@@ -6,12 +6,12 @@ pass, a projection renames columns, and a join gives what its estimate says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cache, reduce
 from itertools import combinations
 from math import expm1, log1p, prod
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from windrow.optimize.cost.joins import Joined, Key, PricedCondition, matchless, output
 from windrow.optimize.cost.structures import CALLED, COMPARED, IN_BLOCKS, Direction
@@ -29,7 +29,6 @@ from windrow.plan.statistics import (
 )
 
 Place = TypeVar("Place")
-Found = TypeVar("Found")
 
 ASSUMED_KEYS = 1_000.0
 """Different keys where nobody knows: some, far fewer than tuples."""
@@ -361,38 +360,14 @@ class Remembered(Generic[Place]):
     """
 
     def __init__(self, measured: Measured[Place]) -> None:
-        self._measured = measured
-        self._found: dict[tuple[Any, ...], object] = {}
-
-    @property
-    def is_restored(self) -> bool:
-        """As the data says."""
-        return self._measured.is_restored
-
-    def rate(self, place: Place, /) -> Figure | None:
-        """Tuples per tick of event time."""
-        return self._once(("rate", place), lambda: self._measured.rate(place))
-
-    def different(self, place: Place, column: str, /) -> Figure | None:
-        """How many different values a column has."""
-        asked = ("different", place, column)
-        return self._once(asked, lambda: self._measured.different(place, column))
-
-    def rows_per_batch(self, place: Place, /) -> int:
-        """The most rows that come in one micro-batch."""
-        return self._once(("rows", place), lambda: self._measured.rows_per_batch(place))
-
-    def within(
-        self,
-        left: tuple[Place, str],
-        right: tuple[Place, str],
-        low: float | None,
-        high: float | None,
-        /,
-    ) -> Figure | None:
-        """The share of pairs of two columns whose difference is within bounds."""
-        asked = ("within", left, right, low, high)
-        return self._once(asked, lambda: self._measured.within(left, right, low, high))
+        self.is_restored = measured.is_restored
+        self.rate = cache(measured.rate)
+        self.different = cache(measured.different)
+        self.rows_per_batch = cache(measured.rows_per_batch)
+        self.within = cache(measured.within)
+        self._passing = cache(
+            lambda predicates, read: measured.passing(predicates, [(at, dict(n)) for at, n in read])
+        )
 
     def passing(
         self,
@@ -402,10 +377,4 @@ class Remembered(Generic[Place]):
     ) -> Figure | None:
         """The share of combinations of rows that pass all of some conditions."""
         read = tuple((place, tuple(sorted(columns.items()))) for place, columns in sides)
-        asked = ("passing", predicates, read)
-        return self._once(asked, lambda: self._measured.passing(predicates, sides))
-
-    def _once(self, asked: tuple[Any, ...], look: Callable[[], Found]) -> Found:
-        if asked not in self._found:
-            self._found[asked] = look()
-        return cast("Found", self._found[asked])
+        return self._passing(predicates, read)

@@ -27,7 +27,6 @@ from windrow.allocation.loads import (
 from windrow.optimize.cost.joins import Joined, output
 from windrow.optimize.cost.statistics import Sized
 from windrow.optimize.cost.structures import Direction
-from windrow.physical.load_shedding.facts import waiting_ticks
 from windrow.physical.load_shedding.limits import (
     CLEARLY,
     Expected,
@@ -36,7 +35,7 @@ from windrow.physical.load_shedding.limits import (
     part_of,
     room_to_wait,
 )
-from windrow.physical.nodes.time_join import SheddingJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 
 NEARLY_ALL = 0.99
 """What is expected at most where all fits but a part of a batch, which may have to wait."""
@@ -113,8 +112,7 @@ class _Waiting:
 
     @classmethod
     def of(cls, node: SheddingJoin, memory: float | None, loads: Sequence[StreamLoad]) -> _Waiting:
-        ticks = waiting_ticks(node)
-        tuples = tuple(load.rate * ticks for load in loads)
+        tuples = tuple(load.rate * node.waiting_ticks for load in loads)
         shares = (1.0,) * len(loads)
         if memory is None:
             return cls(tuples, shares, None, None)

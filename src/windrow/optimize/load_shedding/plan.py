@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from windrow.allocation.strategies import ROUNDING
 from windrow.errors import PlanError, Span, UnsupportedError, nearest
-from windrow.physical.load_shedding.facts import check_enough
+from windrow.physical.load_shedding.enough import check_enough
 from windrow.physical.load_shedding.limits import (
     BEST,
     PANES_PER_WINDOW,
@@ -35,9 +35,10 @@ from windrow.physical.load_shedding.limits import (
 )
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.multi_join import MultiJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.physical.nodes.sliding_aggregate import EstimatingAggregate, SlidingAggregate
 from windrow.physical.nodes.stateless import FilterRows, ProjectRows, RangeRows
-from windrow.physical.nodes.time_join import SheddingJoin, TimeJoin
+from windrow.physical.nodes.time_join import TimeJoin
 from windrow.physical.options import Options
 from windrow.plan.catalog import USUAL_UNIT, ticks_per_unit
 from windrow.plan.exprs import Expr, Named, column

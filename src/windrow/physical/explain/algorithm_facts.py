@@ -13,7 +13,7 @@ from windrow.physical.algorithms import (
     PIPELINE,
     SWEEP,
 )
-from windrow.physical.explain.facts import Fact, event_time, plus
+from windrow.physical.explain.facts import Fact, event_time, plus, said
 from windrow.physical.options import Options
 from windrow.physical.probe_orders import first_ready, is_along_path, pipeline_order, probe_order
 from windrow.physical.structures import BUFFER, served_range
@@ -22,18 +22,17 @@ from windrow.plan.texts import show_predicates
 
 if TYPE_CHECKING:
     from windrow.physical.nodes.multi_join import MultiJoin
-    from windrow.physical.nodes.time_join import TimeJoin
 
 
 def algorithm_facts(node: MultiJoin, options: Options, keys: str) -> list[Fact]:
     """The algorithm, how it answers, and why it was taken; `keys` are the join's as text."""
     algorithm = node.chosen
     method = f"hash on {keys}" if node.method == "hash" else "nested loop"
-    return [
-        ("algorithm", [f"{algorithm.title}, {method}"]),
-        ("how", [algorithm.how]),
+    return said(
+        ("algorithm", f"{algorithm.title}, {method}"),
+        ("how", algorithm.how),
         ("why", [_why(node, options), *_within_memory(node, options)]),
-    ]
+    )
 
 
 def search_facts(node: MultiJoin, below: int, time_type: str) -> list[Fact]:
@@ -42,12 +41,12 @@ def search_facts(node: MultiJoin, below: int, time_type: str) -> list[Fact]:
     `below` is what the operator's watermark trails by.
     """
     if node.chosen.kind != PIPELINE:
-        return [("probes", _probes(node))]
+        return said(("probes", _probes(node)))
     order = pipeline_order(node)
-    return [
-        ("pipeline", [_levels(node, order)]),
+    return said(
+        ("pipeline", _levels(node, order)),
         ("between", _intermediate(node, order, below, time_type)),
-    ]
+    )
 
 
 def _why(node: MultiJoin, options: Options) -> str:
@@ -139,20 +138,20 @@ def _reach(node: MultiJoin, left: int, right: int) -> int:
     return max(graph.upper[left][right] for graph in node.ways)
 
 
-def structure_facts(node: TimeJoin, options: Options, keys: str) -> list[Fact]:
+def structure_facts(node: MultiJoin, options: Options, keys: str) -> list[Fact]:
     """The algorithm, the structure of each window and who probes it, and what all are kept by."""
     lines = []
     for at, (alias, name) in enumerate(zip(node.aliases, node.structures, strict=True)):
         other = node.aliases[1 - at]
-        title = node.sizes.title(name)
+        title = options.part_sizes.title(name)
         lines.append(f"window of {alias}: {title}; a new {other} {_found(node, name)}")
-    return [
-        ("algorithm", [f"{node.chosen.title}, {'/'.join(node.structures)}"]),
-        ("how", [node.chosen.how]),
+    return said(
+        ("algorithm", f"{node.chosen.title}, {'/'.join(node.structures)}"),
+        ("how", node.chosen.how),
         ("structures", lines),
-        ("kept by", [_kept_by(node, keys)]),
+        ("kept by", _kept_by(node, keys)),
         ("why", _why_structures(node, options)),
-    ]
+    )
 
 
 def _found(node: MultiJoin, name: str) -> str:
@@ -178,7 +177,7 @@ def _kept_by(node: MultiJoin, keys: str) -> str:
     return f"{served.bands[0].left}, {served.bands[0].right}"
 
 
-def _why_structures(node: TimeJoin, options: Options) -> list[str]:
+def _why_structures(node: MultiJoin, options: Options) -> list[str]:
     asked = f"algorithm = {options.algorithm}" if options.algorithm else ""
     if options.structure:
         both = [asked, f"structure = {options.structure}"]

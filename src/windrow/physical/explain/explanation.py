@@ -29,7 +29,7 @@ from windrow.physical.explain.query_facts import (
 from windrow.physical.explain.summary import summary_facts
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
-from windrow.plan.nodes.query import Query
+from windrow.plan.nodes.query import Query, by_depth
 from windrow.plan.texts import ColumnTexts
 
 VERSION = 1
@@ -91,7 +91,7 @@ def check_format(asked: object) -> None:
 def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
     """EXPLAIN of a query, its text ending in a newline."""
     show = ColumnTexts(items for node in physical.root.walk() if (items := node.computed_columns))
-    nodes = [(depth, node, _facts(node, physical, show)) for depth, node in _walk(physical.root, 1)]
+    nodes = [(depth, node, _facts(node, physical, show)) for depth, node in by_depth(physical.root)]
     stages = stage_facts(physical, show)
     summary = summary_facts(logical, physical, [(node, facts) for _, node, facts in nodes], stages)
     query = query_facts(physical)
@@ -118,7 +118,10 @@ def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
         "summary": _labeled(summary),
         "query": _labeled(query),
         "logical": logical.titles(),
-        "physical": [_emit_data(emit, physical.root), *(_node_data(*one, clock) for one in nodes)],
+        "physical": [
+            _line_data(0, EMIT, emit, physical.root),
+            *(_node_data(*one, clock) for one in nodes),
+        ],
         "buckets": {
             "count": physical.options.buckets or ASSUMED_BUCKETS,
             "is_assumed": not physical.options.buckets,
@@ -143,37 +146,28 @@ def _cost_data(cost: TotalCost | None) -> dict[str, Any] | None:
     """The cost of all window joins; None where it is not known."""
     if cost is None:
         return None
-    return {
-        "cores": cost.cores,
-        "rows_per_second": cost.rows_per_second,
-        "most_rows_per_second": cost.most_rows_per_second,
-        "is_paced": cost.is_paced,
-    }
+    told = ("cores", "rows_per_second", "most_rows_per_second", "is_paced")
+    return {name: getattr(cost, name) for name in told}
 
 
 def _node_data(depth: int, node: PhysicalNode, facts: Sequence[Fact], clock: str) -> dict[str, Any]:
-    return {
-        "depth": depth,
-        "node": type(node).__name__,
-        "title": _one_line(node.title),
-        "columns": _columns(node),
+    return _line_data(depth, type(node).__name__, _one_line(node.title), node) | {
         "is_stateful": node.is_stateful,
-        "delay": node.delay,
         "retention": _retention_data(facts, clock),
         "facts": _labeled(facts),
         "estimate": None if node.estimate is None else _estimate_data(node.estimate, clock),
     }
 
 
-def _emit_data(title: str, root: PhysicalNode) -> dict[str, Any]:
-    """The first line of the plan: what comes out of it."""
+def _line_data(depth: int, name: str, title: str, rows: PhysicalNode) -> dict[str, Any]:
+    """A line of the plan from which these rows come; of what emits the answer it says no more."""
     return {
-        "depth": 0,
-        "node": EMIT,
+        "depth": depth,
+        "node": name,
         "title": title,
-        "columns": _columns(root),
+        "columns": [{"name": one.name, "type": one.type} for one in rows.schema.fields],
         "is_stateful": False,
-        "delay": root.delay,
+        "delay": rows.delay,
         "retention": [],
         "facts": [],
         "estimate": None,
@@ -193,10 +187,6 @@ def _retention_data(facts: Sequence[Fact], clock: str) -> list[dict[str, Any]]:
         for line in lines
         if isinstance(line, HeldRows)
     ]
-
-
-def _columns(node: PhysicalNode) -> list[dict[str, str]]:
-    return [{"name": one.name, "type": one.type} for one in node.schema.fields]
 
 
 def _estimate_data(estimate: Estimate, clock: str) -> dict[str, Any]:
@@ -235,12 +225,6 @@ def _stage_data(stage: StageFacts) -> dict[str, Any]:
 
 def _labeled(facts: Sequence[Fact]) -> list[dict[str, Any]]:
     return [{"label": label, "lines": list(map(_one_line, lines))} for label, lines in facts]
-
-
-def _walk(node: PhysicalNode, depth: int) -> Iterator[tuple[int, PhysicalNode]]:
-    yield depth, node
-    for child in node.inputs:
-        yield from _walk(child, depth + 1)
 
 
 def _fact_lines(facts: Sequence[Fact], indent: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ All lengths are ticks inside; they are shown in the unit of the query's event ti
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, TypeAlias
 
 from windrow.plan.units import show_ticks
@@ -22,9 +23,10 @@ Show: TypeAlias = Callable[[str], str]
 """Gives a flat column name as the user knows it."""
 
 
-def said(*facts: Fact) -> list[Fact]:
-    """The facts that have something to say."""
-    return [fact for fact in facts if fact[1]]
+def said(*facts: tuple[str, str | list[str]]) -> list[Fact]:
+    """The facts that have something to say, each by a line or by several."""
+    every = ((label, [told] if isinstance(told, str) else told) for label, told in facts if told)
+    return list(every)
 
 
 ONCE_FINAL = "each row once no later row can change it"
@@ -135,33 +137,16 @@ def _meaning(names: tuple[str, ...], bound: Bound, time_type: str) -> str:
     return show_bound(names[left], names[right], bound.lo, bound.hi, time_type)
 
 
-def implied_windows(graph: WindowGraph, time_type: str) -> list[str]:
-    """Windows of pairs for which the user stated none, by the closure of the graph."""
-    return [
-        _closed(graph, a, b, time_type)
-        for a, b in _pairs(graph)
-        if (a, b) not in graph.stated_pairs
-    ]
-
-
-def tightened_windows(graph: WindowGraph, time_type: str) -> list[str]:
-    """Stated windows that the other ones narrow."""
-    return [
-        _closed(graph, a, b, time_type)
-        for a, b in _pairs(graph)
-        if (a, b) in graph.stated_pairs
-        and (graph.upper[a][b], graph.upper[b][a]) != (graph.direct[a][b], graph.direct[b][a])
-    ]
-
-
-def _pairs(graph: WindowGraph) -> list[tuple[int, int]]:
-    size = len(graph.streams)
-    return [(a, b) for a in range(size) for b in range(a + 1, size)]
-
-
-def _closed(graph: WindowGraph, a: int, b: int, time_type: str) -> str:
-    names = graph.streams
-    return show_bound(names[a], names[b], graph.upper[b][a], graph.upper[a][b], time_type)
+def closure_facts(graph: WindowGraph, time_type: str) -> list[Fact]:
+    """What follows from the windows together: those of pairs that have none, and narrower ones."""
+    implied, tightened, names = [], [], graph.streams
+    for a, b in combinations(range(len(names)), 2):
+        closed, stated = ((of[b][a], of[a][b]) for of in (graph.upper, graph.direct))
+        if (a, b) not in graph.stated_pairs:
+            implied.append(show_bound(names[a], names[b], *closed, time_type))
+        elif closed != stated:
+            tightened.append(show_bound(names[a], names[b], *closed, time_type))
+    return [("implied", implied), ("tightened", tightened)]
 
 
 def event_time(node: PhysicalNode, alias: str) -> str:

@@ -47,26 +47,23 @@ def query_facts(physical: PhysicalQuery) -> list[Fact]:
     watermark = show_watermarks(sources)
     if len(sources) > 1:
         watermark = f"the least of the streams' ({watermark})"
-    facts: list[Fact] = [
+    distance = "how far a stream runs ahead of the slowest one" if len(sources) > 1 else ""
+    lead = (
+        "how far a stream's newest row is ahead of its own watermark" if has_lead(sources) else ""
+    )
+    return said(
         ("answer", [answer, *_updates(physical)]),
         ("streams", [*map(_stream, sources), *_ways(physical)]),
-        ("watermark", [watermark]),
+        ("tables", [_table(table) for table in physical.root.tables]),
+        ("watermark", watermark),
+        ("distance", distance),
+        (LEAD, lead),
+        ("polling", POLLING.get(physical.options.polling or "", "")),
         ("late rows", _late_rows(physical)),
         *schedule_facts(physical),
-        *said(
-            ("processor", [node.probe_limit for node in physical.root.walk() if node.probe_limit]),
-            ("cost", [] if has_cost(physical) else [cost_line(physical)]),
-        ),
-    ]
-    if physical.options.polling is not None:
-        facts.insert(3, ("polling", [POLLING[physical.options.polling]]))
-    if has_lead(sources):
-        facts.insert(3, (LEAD, ["how far a stream's newest row is ahead of its own watermark"]))
-    if len(sources) > 1:
-        facts.insert(3, ("distance", ["how far a stream runs ahead of the slowest one"]))
-    if physical.root.tables:
-        facts.insert(2, ("tables", [_table(table) for table in physical.root.tables]))
-    return facts
+        ("processor", [node.probe_limit for node in physical.root.walk() if node.probe_limit]),
+        ("cost", "" if has_cost(physical) else cost_line(physical)),
+    )
 
 
 def has_cost(physical: PhysicalQuery) -> bool:

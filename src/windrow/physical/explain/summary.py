@@ -17,6 +17,8 @@ has such a fact; where it is stateful, by its `brief` (runs); by its estimate, w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from windrow.physical.estimates import (
     MOST_CORES,
@@ -27,11 +29,12 @@ from windrow.physical.estimates import (
     show_count,
     show_rate,
 )
-from windrow.physical.explain.facts import Fact, HeldRows, show_promises
+from windrow.physical.explain.facts import Fact, HeldRows, said, show_promises
 from windrow.physical.explain.query_facts import StageFacts, cost_line, has_cost, memory_line
-from windrow.physical.explain.stated_rates import AT_MOST, StatedRates
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery, Runner
+from windrow.plan.exprs import Expr
+from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.query import Query
 from windrow.plan.statistics import ASSUMED, HINT, SEEN, Figure
 from windrow.plan.units import show_ticks
@@ -40,6 +43,32 @@ MOST_LINES = 12
 """Of the summary. What is kept has those that are left, `LEAST_KEPT` of them at least."""
 
 LEAST_KEPT, MOST_KEPT, MOST_WAITS, MOST_ATTENTION = 2, 4, 2, 3
+
+AT_MOST = "at most"
+"""Where a number is from that counts rows which a filter may take out."""
+
+
+@dataclass(frozen=True)
+class StatedRates:
+    """The rates of the streams below a plan as the user wrote it; a `Rates`."""
+
+    plan: Node
+
+    def of_stream(self, stream: str) -> Figure | None:
+        """As stated."""
+        known = (own.statistics.rate for own in self.plan.streams if own.name == stream)
+        return next(known, None)
+
+    def rate(self, node: Any) -> Figure | None:
+        """As the node says; None where it rests on a number that nobody knows."""
+        found: Figure | None = node.rate(self)
+        return None if found is None or ASSUMED in found.source else found
+
+    def passing_rate(self, node: Any, predicates: tuple[Expr, ...]) -> Figure | None:  # noqa: ARG002
+        """That of all rows: how many of them pass, nobody has said."""
+        found = self.rate(node)
+        return found and Figure(found.value, AT_MOST)
+
 
 Explained = Sequence[tuple[PhysicalNode, list[Fact]]]
 """Nodes from the top down, each with its facts."""
@@ -60,17 +89,19 @@ def summary_facts(
         for line in _whole(_of(by_node[id(node)], "state"), node, rates)
     ]
     answer = "changelog: rows come and go" if physical.is_changelog else "append: each row once"
-    before: list[Fact] = [("answer", [answer]), ("runs", [_runs(physical)])]
-    after: list[Fact] = [
-        ("emits", _emits(physical.root, by_node) or ["each row in its batch"]),
-        ("memory", [memory_line(physical.options)] if physical.root.has_state else []),
-        ("cost", _cost(physical)),
+    before = said(("answer", answer), ("runs", _runs(physical)))
+    after = said(
+        ("emits", _emits(physical.root, by_node) or "each row in its batch"),
+        ("memory", memory_line(physical.options) if physical.root.has_state else ""),
+        ("cost", cost_line(physical) if has_cost(physical) else ""),
         ("attention", _first(_attention(physical, stages), MOST_ATTENTION)),
-    ]
+    )
     left = MOST_LINES - sum(len(lines) for _, lines in [*before, *after])
     most = min(MOST_KEPT, max(LEAST_KEPT, left))
-    keeps = _first(_limits_first(kept), most) or ["nothing: each row is answered on its own"]
-    return [fact for fact in [*before, ("keeps", keeps), *after] if fact[1]]
+    # What limits the rows held stands before what is said of them beside that.
+    lines = [line for line, _ in sorted(kept, key=lambda one: not one[1])]
+    keeps = _first(lines, most) or "nothing: each row is answered on its own"
+    return said(*before, ("keeps", keeps), *after)
 
 
 def _upwards(node: PhysicalNode) -> Iterator[PhysicalNode]:
@@ -107,11 +138,6 @@ def _last_with(
         return
     for child in node.inputs:
         yield from _last_with(child, label, by_node)
-
-
-def _cost(physical: PhysicalQuery) -> list[str]:
-    """What it costs, or what to give to know it; nothing where no node has a cost model."""
-    return [cost_line(physical)] if has_cost(physical) else []
 
 
 def _runs(physical: PhysicalQuery) -> str:
@@ -203,11 +229,6 @@ def _known_rate(held: HeldRows, node: PhysicalNode) -> Figure | None:
     if rate is None or ASSUMED in rate.source:
         return None
     return rate if rate.source.startswith((HINT, SEEN)) else None
-
-
-def _limits_first(kept: Sequence[Kept]) -> list[str]:
-    """What limits the rows held, before what is said of them beside that."""
-    return [line for line, _ in sorted(kept, key=lambda one: not one[1])]
 
 
 def _first(lines: list[str], most: int) -> list[str]:

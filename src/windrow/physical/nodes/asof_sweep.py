@@ -12,10 +12,11 @@ from windrow.physical.explain.facts import (
     drop_condition,
     event_time,
     plus,
+    said,
     state_bound,
 )
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
-from windrow.physical.nodes.shapes import TwoStreamJoin
+from windrow.physical.nodes.shapes import TwoStreamJoin, as_asked
 from windrow.physical.partitioning.buckets import show_class
 from windrow.plan.texts import KIND_NAMES
 from windrow.plan.units import show_ticks
@@ -30,15 +31,11 @@ if TYPE_CHECKING:
 class AsofSweep(TwoStreamJoin):
     """As-of join: one sweep over both inputs in time order, the newest right row of each key kept.
 
+    Its fields are those of `AsofJoin`; the right rows have all columns, which order rows of one time.
+
     Attributes:
-        left: the rows that ask.
-        right: the rows that answer, with all columns: these order rows of one time.
-        aliases: how the user calls the two.
-        match: which right row a left one takes.
         classes: the keys, each of both inputs.
-        kind: "inner" or "left".
         keep: per input, the columns that the result carries; `schema` lists them in order.
-        schema: the columns of the result.
     """
 
     left: PhysicalNode
@@ -47,7 +44,7 @@ class AsofSweep(TwoStreamJoin):
     match: AsofMatch
     classes: tuple[KeyClass, ...]
     kind: str
-    keep: tuple[tuple[str, ...], tuple[str, ...]]
+    keep: tuple[tuple[str, ...], ...]
     schema: Schema
 
     identity_fields = ("left", "right", "aliases", "match", "classes", "kind", "keep", "schema")
@@ -58,17 +55,8 @@ class AsofSweep(TwoStreamJoin):
     @classmethod
     def of(cls, node: AsofJoin, request: Request) -> AsofSweep:
         """That of ASOF JOIN."""
-        keep = request.kept(node)
-        return cls(
-            left=request.inputs[0],
-            right=request.inputs[1],
-            aliases=node.aliases,
-            match=node.match,
-            classes=key_classes(node),
-            kind=node.kind,
-            keep=(keep[0], keep[1]),
-            schema=request.shown(node),
-        )
+        own = as_asked(node, request, cls)
+        return cls(**own, classes=key_classes(node), keep=request.kept(node))
 
     @property
     def gives_unmatched(self) -> bool:
@@ -84,26 +72,46 @@ class AsofSweep(TwoStreamJoin):
         lies before it, has waited for as long as one may be ahead. (Where that has no bound,
         nothing with state may lie above.)
         """
-        if self.match.direction == "backward":
-            return 0
-        if self.match.direction == "forward" and self.kind == "inner":
-            return 0
-        return self.match.tolerance or 0
+        return 0 if self.match.is_prompt(self.kind) else self.match.tolerance or 0
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which row is the match, when it is known, what is kept."""
-        return _facts(self, show)
+        time_type = self.time_type
+        below = max(self.left.delay, self.right.delay)
+        left, right = self.aliases
+        match = self.match
+        choice = _CHOICES[match.direction].format(
+            right=right, at="" if match.is_strict else "at or "
+        )
+        if match.direction == "nearest" and match.is_strict:
+            choice += "; never one of its own time"
+        if match.tolerance is not None:
+            choice += f", at most {show_ticks(match.tolerance, time_type)} away"
+        keys = ", ".join(show_class(key, show) for key in self.classes)
+        alone = "come with NULLs" if self.gives_unmatched else "are absent"
+        return said(
+            (
+                "algorithm",
+                "one sweep over both inputs in time order, the newest row per key at hand",
+            ),
+            (
+                "match",
+                [f"per row of {left}, {choice}", *([f"among rows with {keys}"] if keys else [])],
+            ),
+            ("ties", f"of several at one time, {_TIES[match.direction]} by the columns of {right}"),
+            ("unmatched", f"rows of {left} without a match {alone}"),
+            ("final", _final(self, below, time_type)),
+            ("retention", _retention(self, below, time_type)),
+            ("state", _state(self, below)),
+            ("emits", _emission(self, time_type)),
+            ("why", "each row is touched once as time passes over it, whatever the windows hold"),
+        )
 
     @property
     def title(self) -> str:
         """For EXPLAIN."""
         kind = f", {KIND_NAMES[self.kind]}" if self.kind in KIND_NAMES else ""
         return f"AsofSweep {' with '.join(self.aliases)}{kind}"
-
-    @property
-    def brief(self) -> str:
-        """What it joins."""
-        return f"{self.about} of {self.title.partition(' ')[2]}"
 
 
 _CHOICES = {
@@ -116,33 +124,6 @@ _TIES = {
     "forward": "the first",
     "nearest": "the last of those at or before it, the first of those after it,",
 }
-
-
-def _facts(node: AsofSweep, show: Show) -> list[Fact]:
-    """The facts of an as-of join, in the order they are read."""
-    time_type = node.time_type
-    below = max(node.left.delay, node.right.delay)
-    left, right = node.aliases
-    match = node.match
-    choice = _CHOICES[match.direction].format(right=right, at="" if match.is_strict else "at or ")
-    if match.direction == "nearest" and match.is_strict:
-        choice += "; never one of its own time"
-    if match.tolerance is not None:
-        choice += f", at most {show_ticks(match.tolerance, time_type)} away"
-    keys = ", ".join(show_class(key, show) for key in node.classes)
-    alone = f"rows of {left} without a match "
-    alone += "come with NULLs" if node.gives_unmatched else "are absent"
-    return [
-        ("algorithm", ["one sweep over both inputs in time order, the newest row per key at hand"]),
-        ("match", [f"per row of {left}, {choice}", *([f"among rows with {keys}"] if keys else [])]),
-        ("ties", [f"of several at one time, {_TIES[match.direction]} by the columns of {right}"]),
-        ("unmatched", [alone]),
-        ("final", [_final(node, below, time_type)]),
-        ("retention", _retention(node, below, time_type)),
-        ("state", _state(node, below)),
-        ("emits", [_emission(node, time_type)]),
-        ("why", ["each row is touched once as time passes over it, whatever the windows hold"]),
-    ]
 
 
 def _final(node: AsofSweep, below: int, time_type: str) -> str:
@@ -194,9 +175,6 @@ def _state(node: AsofSweep, below: int) -> list[str]:
 def _emission(node: AsofSweep, time_type: str) -> str:
     if node.own_delay:
         return f"{ONCE_FINAL}; adds a delay of {show_ticks(node.own_delay, time_type)}"
-    is_prompt = node.match.direction == "backward" or (
-        node.match.direction == "forward" and node.kind == "inner"
-    )
-    if is_prompt or node.match.tolerance is not None:
+    if node.match.is_prompt(node.kind) or node.match.tolerance is not None:
         return f"{ONCE_FINAL}; adds no delay"
     return f"{ONCE_FINAL}; the delay has no bound"

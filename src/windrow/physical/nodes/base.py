@@ -72,8 +72,23 @@ class PhysicalNode:
     estimates: ClassVar[bool] = False
     """Whether it estimates totals of rows that were partly shed: every bucket learns at which times."""
 
+    gives_all_rows: ClassVar[bool] = False
+    """Whether every row of its inputs is one of its own."""
+
     lets_go_of_met: ClassVar[bool] = False
     """Whether it drops a row as soon as it has matched, so that rows need not wait for a whole batch."""
+
+    works_on_signs: ClassVar[bool] = False
+    """Whether it takes rows that are taken back as well as rows that end."""
+
+    hears_of_expiry: ClassVar[bool] = False
+    """Whether, with negative tuples, rows say what goes, so that it need not be woken by time."""
+
+    only_forgets_ahead: ClassVar[bool] = False
+    """Whether it only forgets rows if it is advanced beyond the query's watermark."""
+
+    is_limited: ClassVar[bool] = False
+    """Whether it has a limit on what it may hold or do; beyond it, it sheds or fails."""
 
     if TYPE_CHECKING:
 
@@ -103,7 +118,10 @@ class PhysicalNode:
         return self._over(inputs)
 
     def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        made: Any = replace(self, inputs=tuple(inputs))  # type: ignore[type-var]
+        return self._changed(inputs=tuple(inputs))
+
+    def _changed(self, **fields: Any) -> Self:
+        made: Any = replace(self, **fields)  # type: ignore[type-var]
         return made  # type: ignore[no-any-return]
 
     def walk(self) -> Iterator[PhysicalNode]:
@@ -196,7 +214,7 @@ class PhysicalNode:
     @property
     def whole_inputs(self) -> tuple[PhysicalNode, ...]:
         """The inputs of which every row is a row of its own, alive as long."""
-        return ()
+        return self.inputs if self.gives_all_rows else ()
 
     @property
     def held_inputs(self) -> tuple[PhysicalNode, ...] | None:
@@ -212,11 +230,6 @@ class PhysicalNode:
     def own_window(self) -> tuple[str, int] | None:
         """The window that it keeps rows by: "ticks" or "rows", and how many."""
         return None
-
-    @property
-    def works_on_signs(self) -> bool:
-        """Whether it takes rows that are taken back as well as rows that end."""
-        return False
 
     @property
     def keeps_buckets(self) -> bool:
@@ -344,16 +357,6 @@ class PhysicalNode:
         return tuple(not child.has_state for child in self.inputs)
 
     @property
-    def hears_of_expiry(self) -> bool:
-        """Whether, with negative tuples, rows say what goes, so that it need not be woken by time."""
-        return False
-
-    @property
-    def only_forgets_ahead(self) -> bool:
-        """Whether it only forgets rows if it is advanced beyond the query's watermark."""
-        return False
-
-    @property
     def plan_name(self) -> str:
         """By which of several plans it runs, in a few words; "" if there is only one."""
         return ""
@@ -383,11 +386,6 @@ class PhysicalNode:
         return None
 
     # All questions about shedding; the answers here are those of nodes without a limit.
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether it has a limit on what it may hold or do; beyond it, it sheds or fails."""
-        return False
 
     @property
     def sheds(self) -> bool:

@@ -32,8 +32,7 @@ from windrow.plan.texts import show_dimension
 from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request
-    from windrow.plan.nodes.bestmatch_join import BestPairs
+    from windrow.physical.nodes.base import KeyClass, PhysicalNode
     from windrow.schema import Schema
 
 
@@ -52,7 +51,7 @@ class MatwinBestmatch(TwoStreamJoin):
     classes: tuple[KeyClass, ...]
     lo: int
     hi: int
-    keep: tuple[tuple[str, ...], tuple[str, ...]]
+    keep: tuple[tuple[str, ...], ...]
     keep_unmatched: bool
     schema: Schema
     kind: str = "left outer"
@@ -88,17 +87,17 @@ class MatwinBestmatch(TwoStreamJoin):
         left, right = self.aliases
         keys = [show_class(key, show) for key in self.classes]
         return said(
-            ("algorithm", [f"{self.algorithm}: {MATCH_ALGORITHMS[self.algorithm]}"]),
+            ("algorithm", f"{self.algorithm}: {MATCH_ALGORITHMS[self.algorithm]}"),
             ("dimensions", [show_dimension(d, time_type, show) for d in self.dimensions]),
             ("orders", _orders(self)),
             ("candidates", [show_bound(left, right, self.lo, self.hi, time_type), *keys]),
             ("kept", _kept(self)),
-            ("unmatched", [_unmatched(self)]),
+            ("unmatched", _unmatched(self)),
             ("final", _final(self, below, time_type)),
             ("retention", _retention(self, below, time_type)),
             ("state", _state(self, below)),
             ("pages", _pages(self, keys, show)),
-            ("emits", [_emission(self, time_type)]),
+            ("emits", _emission(self, time_type)),
             ("why", _why(self, options)),
         )
 
@@ -112,11 +111,6 @@ class MatwinBestmatch(TwoStreamJoin):
     def title(self) -> str:
         """For EXPLAIN."""
         return f"MatwinBestmatch {' with '.join(self.aliases)}, {self.kind}"
-
-    @property
-    def brief(self) -> str:
-        """What it joins."""
-        return f"{self.about} of {self.title.partition(' ')[2]}"
 
     def _without_keys(self, buckets: int) -> Partitioning:
         return cells_of(self, buckets)
@@ -255,19 +249,8 @@ def _emission(node: MatwinBestmatch, time_type: str) -> str:
 class SlidingSkyline(MakesChanges, OneInput):
     """The pairs of its input that no other pair alive dominates, as a changelog.
 
-    Attributes:
-        input: the pairs, each with its end.
-        kind: that of the bestmatch join: "plain", or "left outer", "right outer", "full outer".
-        dimensions: what pairs are compared by; their columns are the input's.
-        groups: lists of columns. A pair is judged among those with equal values in one of them, and
-            is in the answer while one list says so. An empty list: all pairs together.
-        spread_by: the columns that keep every group together in one place; empty where none do.
-        schema: the columns of the result.
-        marks: per side, a column that is NULL where a row of the input has no tuple of that side,
-            and only there. Such a row is in the answer while no pair of its tuple is alive. () where
-            all rows are pairs.
-        spread_else: what keeps groups together in rows that have NULLs for `spread_by`; () where
-            none do.
+    The input are the pairs, each with its end; the other fields are those of `BestPairs`, and the
+    columns of the result.
     """
 
     input: PhysicalNode
@@ -287,20 +270,6 @@ class SlidingSkyline(MakesChanges, OneInput):
     combiner = "windrow.operators.bestmatch.sliding_skyline:ever_best"
     needs_all_rows = "a bestmatch join"
     operator = "windrow.operators.bestmatch.sliding_skyline:SlidingSkylineOp"
-
-    @classmethod
-    def of(cls, node: BestPairs, request: Request) -> SlidingSkyline:
-        """That of what is best now."""
-        return cls(
-            request.inputs[0],
-            node.kind,
-            node.dimensions,
-            node.groups,
-            node.spread_by,
-            request.shown(node),
-            node.marks,
-            node.spread_else,
-        )
 
     @property
     def needed(self) -> tuple[str, ...]:
@@ -326,18 +295,18 @@ class SlidingSkyline(MakesChanges, OneInput):
         ]
         if self.marks:
             state.append("and the tuples that may be unmatched yet")
-        facts: list[Fact] = [
+        return said(
             ("dimensions", [show_dimension(d, time_type, show) for d in self.dimensions]),
             ("orders", _partial_orders(self)),
-            ("rows", [rows]),
-            ("kept", ["pairs that none alive dominates", *_AMONG[self.kind]]),
+            ("rows", rows),
+            ("kept", ["pairs that none alive dominates", _AMONG[self.kind]]),
             ("unmatched", _rows_of_one_side(self)),
             ("state", [*state, f"and those that wait for {trailing}"]),
             (
                 "on Spark",
-                ["a task sends on those of its pairs that are best among them at some instant"],
+                "a task sends on those of its pairs that are best among them at some instant",
             ),
-            ("emits", [f"the changes of each instant below {trailing}"]),
+            ("emits", f"the changes of each instant below {trailing}"),
             (
                 "why",
                 [
@@ -347,8 +316,7 @@ class SlidingSkyline(MakesChanges, OneInput):
                     " that change",
                 ],
             ),
-        ]
-        return [fact for fact in facts if fact[1]]
+        )
 
     @property
     def title(self) -> str:
@@ -379,12 +347,11 @@ _ALL_TOGETHER = {
 """Why pairs are judged in one place."""
 
 _AMONG = {
-    "plain": ["among all pairs"],
-    "left outer": ["among the pairs of its left tuple"],
-    "right outer": ["among the pairs of its right tuple"],
-    "full outer": [
-        "among the pairs of its left tuple, or of its right one: a pair stays while either says so"
-    ],
+    "plain": "among all pairs",
+    "left outer": "among the pairs of its left tuple",
+    "right outer": "among the pairs of its right tuple",
+    "full outer": "among the pairs of its left tuple, or of its right one: a pair stays while either"
+    " says so",
 }
 
 

@@ -100,18 +100,18 @@ class CountJoin(MultiJoin):
         algorithm, _, why = algorithm_facts(self, options, keys)
         return said(
             algorithm,
-            ("how", ["a tuple that enters meets those that are in the other streams' windows"]),
+            ("how", "a tuple that enters meets those that are in the other streams' windows"),
             why,
             ("windows", _windows(self, counts, time_type)),
             ("times", stated_windows(self.graph, time_type)),
-            ("order", ["by time, then position in FROM, then all columns from left to right"]),
+            ("order", "by time, then position in FROM, then all columns from left to right"),
             ("retention", _retention(self, counts, below, time_type)),
             ("state", _state(self, counts, below, time_type)),
             ("probes", probes(self)),
             ("tests", tests(self)),
             (
                 "emits",
-                ["each combination once the watermark has passed its newest tuple; adds no delay"],
+                "each combination once the watermark has passed its newest tuple; adds no delay",
             ),
             *estimate_facts(self, time_type),
         )

@@ -12,10 +12,11 @@ from windrow.physical.explain.facts import (
     drop_condition,
     lifetime,
     plus,
+    said,
     source_name,
     state_bound,
 )
-from windrow.physical.nodes.shapes import MakesChanges, OneInput, SameColumns
+from windrow.physical.nodes.shapes import MakesChanges, OneInput, SameColumns, as_asked
 from windrow.physical.partitioning.buckets import NO_COLUMNS, Partitioning, by_keys
 from windrow.plan.units import show_ticks
 from windrow.schema import END, SIGN, Schema
@@ -35,6 +36,7 @@ class ExpireRows(MakesChanges, SameColumns, OneInput):
 
     identity_fields = ("input",)
     is_stateful = True
+    gives_all_rows = True
     about = "expiry"
     operator = "windrow.operators.feeds.expire:ExpireRowsOp"
 
@@ -43,31 +45,24 @@ class ExpireRows(MakesChanges, SameColumns, OneInput):
         time_type, below = self.time_type, self.input.delay
         source, alive = source_name(self.input), self.input.alive_ticks
         trailing = plus("the watermark", -below, time_type)
-        facts = [
-            ("rows", [lifetime(self.input, alive)]),
+        retention = state = ""
+        if alive is not None:
+            gone = drop_condition(self.input, source, alive, below, time_type)
+            retention = f"{gone} + 1 tick, when its negative is out"
+            state = alive_bound(self, self.input, source, alive, below)
+        return said(
+            ("rows", lifetime(self.input, alive)),
+            ("retention", retention),
+            ("state", state),
             (
                 "emits",
-                [
-                    f"the rows below {trailing} in the order of time, and each as a negative at its end"
-                ],
+                f"the rows below {trailing} in the order of time, and each as a negative at its end",
             ),
             (
                 "why",
-                [
-                    "negative tuples: what stands above takes rows back by value, and keeps no window"
-                ],
+                "negative tuples: what stands above takes rows back by value, and keeps no window",
             ),
-        ]
-        if alive is not None:
-            gone = drop_condition(self.input, source, alive, below, time_type)
-            facts.insert(1, ("retention", [f"{gone} + 1 tick, when its negative is out"]))
-            facts.insert(2, ("state", [alive_bound(self, self.input, source, alive, below)]))
-        return facts
-
-    @property
-    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
-        """The one input."""
-        return (self.input,)
+        )
 
     @property
     def held_inputs(self) -> tuple[PhysicalNode, ...]:
@@ -92,12 +87,7 @@ BY_TIME_AND_COLUMNS = "time, then the columns from left to right"
 class CountRows(MakesChanges, OneInput):
     """The newest rows of a stream, [ROWS n] or [PARTITION BY k ROWS n], as changes.
 
-    Attributes:
-        input: the stream's rows, with all columns: these order rows of one time.
-        alias: how the user calls the stream.
-        rows: how many rows stay.
-        partition: so many for each value of these columns; () for one window.
-        schema: the columns that are shown.
+    Its fields are those of `NewestRows`, whose input has all columns, and `schema`: those shown.
     """
 
     input: PhysicalNode
@@ -115,24 +105,21 @@ class CountRows(MakesChanges, OneInput):
     @classmethod
     def of(cls, node: NewestRows, request: Request) -> CountRows:
         """That of [ROWS n]; where the input takes rows back, of those that are there."""
-        below, shown = request.inputs[0], request.shown(node)
-        kind = CountChanges if below.takes_back else CountRows
-        return kind(below, node.alias, node.rows, node.partition, shown)
+        kind = CountChanges if request.inputs[0].takes_back else CountRows
+        return kind(**as_asked(node, request, CountRows))
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which rows stay, and what is kept."""
         each = self._each(show)
-        return [
-            ("rows", [f"from t until the time of row {self.rows} after it{each}"]),
-            ("order", [BY_TIME_AND_COLUMNS]),
+        return said(
+            ("rows", f"from t until the time of row {self.rows} after it{each}"),
+            ("order", BY_TIME_AND_COLUMNS),
             (
                 "state",
-                [
-                    f"{self.alias}: the newest {self.rows} rows{each}, and what waits for the watermark"
-                ],
+                f"{self.alias}: the newest {self.rows} rows{each}, and what waits for the watermark",
             ),
-            ("emits", ["the rows below the watermark, and those that they push out"]),
-        ]
+            ("emits", "the rows below the watermark, and those that they push out"),
+        )
 
     def _each(self, show: Show) -> str:
         return f" of each {', '.join(map(show, self.partition))}" if self.partition else ""
@@ -161,34 +148,23 @@ class CountChanges(CountRows):
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """Which rows stay, and what is kept."""
-        return [
-            (
-                "rows",
-                [f"while it is among the newest {self.rows}{self._each(show)} of those there"],
-            ),
-            ("order", [BY_TIME_AND_COLUMNS]),
+        return said(
+            ("rows", f"while it is among the newest {self.rows}{self._each(show)} of those there"),
+            ("order", BY_TIME_AND_COLUMNS),
             (
                 "state",
-                [f"{self.alias}: the rows inserted and not deleted: any of them may come back"],
+                f"{self.alias}: the rows inserted and not deleted: any of them may come back",
             ),
-            (
-                "emits",
-                ["the rows below the watermark, and those that they push out or bring back"],
-            ),
-        ]
+            ("emits", "the rows below the watermark, and those that they push out or bring back"),
+        )
 
 
 @dataclass(frozen=True)
 class ResolveChanges(OneInput):
     """The relation that a stream of changes describes: each delete with the row it takes back.
 
-    Attributes:
-        input: the changes.
-        alias: how the user calls the stream.
-        compared: the columns that say which rows are equal: all but the time column.
-        ticks: the stream's [RANGE]; None: a row is there until it is deleted.
-        time: the time column, None where nothing above needs it.
-        schema: the columns that are shown.
+    Its fields are those of `ChangeFeed`, and `schema`: the columns that are shown. `time` is None where
+    nothing above needs it.
     """
 
     input: PhysicalNode
@@ -207,9 +183,8 @@ class ResolveChanges(OneInput):
     @classmethod
     def of(cls, node: ChangeFeed, request: Request) -> ResolveChanges:
         """That of a stream of changes."""
-        shown = request.shown(node)
-        time = node.time if node.time in shown.names else None
-        return cls(request.inputs[0], node.alias, node.compared, node.ticks, time, shown)
+        time = node.time if node.time in request.wanted else None
+        return cls(**as_asked(node, request, cls) | {"time": time})
 
     @property
     def has_ends(self) -> bool:
@@ -236,14 +211,14 @@ class ResolveChanges(OneInput):
             state = state_bound(self, self.input, self.alias, self.ticks, 0).also(
                 ", less what is deleted"
             )
-        return [
-            ("changes", [f"{self.scans[0].changes} says which rows come and which go"]),
-            ("deletes", [f"the newest row that is equal in {', '.join(map(show, self.compared))}"]),
-            ("rows", [rows]),
-            ("state", [state]),
-            ("emits", ["the changes below the watermark, each delete with the end of its row"]),
-            ("why", ["a delete looks up its own row: a change costs the rows equal to it"]),
-        ]
+        return said(
+            ("changes", f"{self.scans[0].changes} says which rows come and which go"),
+            ("deletes", f"the newest row that is equal in {', '.join(map(show, self.compared))}"),
+            ("rows", rows),
+            ("state", state),
+            ("emits", "the changes below the watermark, each delete with the end of its row"),
+            ("why", "a delete looks up its own row: a change costs the rows equal to it"),
+        )
 
     @property
     def own_window(self) -> tuple[str, int] | None:

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from windrow.physical.algorithms import (
     ALGORITHMS,
+    ASYMMETRIC,
     DEFAULT,
     HASH,
     NESTED_LOOP,
     PIPELINE,
 )
 from windrow.physical.estimates import ORDERED, Estimate, estimate_facts
-from windrow.physical.explain.algorithm_facts import algorithm_facts, search_facts, tests
+from windrow.physical.explain.algorithm_facts import (
+    algorithm_facts,
+    search_facts,
+    structure_facts,
+    tests,
+)
 from windrow.physical.explain.facts import (
     Fact,
     Show,
+    closure_facts,
     drop_condition,
-    implied_windows,
     said,
     state_bound,
     stated_windows,
-    tightened_windows,
     window_meanings,
 )
 from windrow.physical.nodes.base import KeyClass, PhysicalNode
-from windrow.physical.nodes.shapes import Inner
+from windrow.physical.nodes.shapes import StreamJoin, fields_of
 from windrow.physical.options import Options
 from windrow.physical.partitioning.buckets import Partitioning, Slices, hypercube, show_class
 from windrow.physical.probe_orders import path_order
@@ -35,11 +40,11 @@ from windrow.plan.exprs import Expr
 from windrow.plan.functions import UserFunction
 from windrow.plan.statistics import Figure, Rates
 from windrow.plan.windows import WindowGraph
-from windrow.schema import END, Schema
+from windrow.schema import Schema
 
 
 @dataclass(frozen=True)
-class MultiJoin(Inner):
+class MultiJoin(StreamJoin):
     """Every combination of a row per input that meets keys, predicates and windows.
 
     Attributes:
@@ -72,8 +77,6 @@ class MultiJoin(Inner):
     orders: tuple[tuple[int, ...], ...] = ()
     estimate: Estimate | None = None
 
-    is_stateful = True
-    is_join = True
     is_joined = True
     is_priced = True
 
@@ -84,6 +87,9 @@ class MultiJoin(Inner):
     chosen = ALGORITHMS[DEFAULT]
     """By which algorithm it is joined, and what is known of that: by backward evaluation, if nothing
     else is said."""
+
+    structures = tuple[str, ...]()
+    """Per input the structure of its window, where windows are kept in structures."""
 
     identity_name = "WJoin"
     identity_fields = (
@@ -100,6 +106,9 @@ class MultiJoin(Inner):
     def joins_what_is_alive(self) -> bool:
         """Whether it asks nothing of the times of rows but that they are alive together."""
         return False
+
+    has_one_plan: ClassVar[bool] = False
+    """Whether there is nothing to weigh."""
 
     error_name: ClassVar[str]
     only_backward: ClassVar[str]
@@ -127,7 +136,7 @@ class MultiJoin(Inner):
     @property
     def is_in_structures(self) -> bool:
         """Whether its windows are kept in structures, by which tuples are looked up."""
-        return False
+        return self.algorithm == ASYMMETRIC
 
     @property
     def has_usual_sizes(self) -> bool:
@@ -138,11 +147,6 @@ class MultiJoin(Inner):
     def method_by_ends(self) -> str:
         """How it looks tuples up where they are found by their ends, by backward evaluation alone."""
         return self.method if self.is_backward else (HASH if self.classes else NESTED_LOOP)
-
-    @property
-    def has_one_plan(self) -> bool:
-        """Whether there is nothing to weigh."""
-        return False
 
     def cannot_shed(self, asked: str | None) -> str:
         """It joins by time, by an algorithm that counts what it keeps."""
@@ -163,7 +167,7 @@ class MultiJoin(Inner):
 
     def common(self) -> dict[str, Any]:
         """What any join says of itself, for a join of another kind over the same inputs."""
-        return {entry.name: getattr(self, entry.name) for entry in fields(MultiJoin)}
+        return fields_of(self, MultiJoin)
 
     def by(
         self,
@@ -173,8 +177,11 @@ class MultiJoin(Inner):
         structures: tuple[str, ...] = (),
     ) -> Self:
         """The same join by another plan: one that its kind of join can have."""
-        assert (algorithm, structures) == (DEFAULT, ()), "it is joined by backward evaluation alone"
-        return replace(self, method=method, orders=orders)
+        plan: dict[str, Any] = {"algorithm": algorithm, "structures": structures}
+        if not self.alternatives:
+            assert algorithm == DEFAULT, "it is joined by backward evaluation alone"
+            plan = {}
+        return replace(self, method=method, orders=orders, **plan)
 
     @property
     def plan_name(self) -> str:
@@ -197,13 +204,15 @@ class MultiJoin(Inner):
 
     @property
     def _usual_name(self) -> str:
+        if self.structures:
+            return "/".join(self.structures)
         return f"{self.algorithm}-{self.method}" if self.chosen.says_method else self.algorithm
 
     @property
     def _has_order(self) -> bool:
         """Of two streams each meets the other, in whatever order: only a pipeline has one."""
         can_have = self.chosen.kind == PIPELINE or len(self.inputs) > 2
-        return can_have and bool(self.orders)
+        return can_have and bool(self.orders) and not self.structures
 
     def _order(self) -> str:
         """One order for all, where there is one; else for each input its own."""
@@ -229,7 +238,7 @@ class MultiJoin(Inner):
 
     @property
     def _way(self) -> tuple[object, ...]:
-        return self.algorithm, self.method, self.orders
+        return self.algorithm, self.method, self.orders, self.structures
 
     def retention(self, port: int) -> int:
         """How many ticks behind the watermark a row of an input may still be needed."""
@@ -320,11 +329,6 @@ class MultiJoin(Inner):
         return Figure(self.estimate.output, f"estimate by {', '.join(sorted(sources))}")
 
     @property
-    def row_marks(self) -> tuple[str, ...]:
-        """Ends as below; no row is taken back."""
-        return tuple(mark for mark in self.marks_below if mark == END)
-
-    @property
     def alive_ticks(self) -> int | None:
         """Until the first of its rows leaves."""
         lengths = [child.alive_ticks for child in self.inputs]
@@ -385,18 +389,14 @@ class MultiJoin(Inner):
         below = max(child.delay for child in self.inputs)
         keys = ", ".join(show_class(key, show) for key in self.classes)
         return said(
-            *self._algorithm_facts(options, keys),
+            *(structure_facts if self.structures else algorithm_facts)(self, options, keys),
             *self._own_facts(below),
             *self._window_facts(below),
             *search_facts(self, below, self.time_type),
             ("tests", tests(self)),
-            ("emits", [self._emission()]),
+            ("emits", self._emission()),
             *estimate_facts(self, self.time_type),
         )
-
-    def _algorithm_facts(self, options: Options, keys: str) -> list[Fact]:
-        """By which algorithm, how, and why; `keys` are the join's as text."""
-        return algorithm_facts(self, options, keys)
 
     def _own_facts(self, below: int) -> list[Fact]:  # noqa: ARG002
         """What a join of a special kind adds, in front of the windows."""
@@ -418,11 +418,10 @@ class MultiJoin(Inner):
         graph, time_type = self.graph, self.time_type
         ports = range(len(self.inputs))
         members = list(zip(self.inputs, self.aliases, map(self.retention, ports), strict=True))
-        return [
-            ("form", [self._form()]),
+        return said(
+            ("form", self._form()),
             ("windows", stated_windows(graph, time_type)),
-            ("implied", implied_windows(graph, time_type)),
-            ("tightened", tightened_windows(graph, time_type)),
+            *closure_facts(graph, time_type),
             *self._other_way(),
             ("retention", [drop_condition(i, a, r, below, time_type) for i, a, r in members]),
             (
@@ -433,7 +432,7 @@ class MultiJoin(Inner):
                     *self._own_state(),
                 ],
             ),
-        ]
+        )
 
     def _form(self) -> str:
         form = self.graph.form
@@ -446,8 +445,7 @@ class MultiJoin(Inner):
         graph, time_type = self.alternative, self.time_type
         if graph is None:
             return []
-        return [
+        return said(
             ("or reversed", [*window_meanings(graph, time_type), "each combination once"]),
-            ("implied", implied_windows(graph, time_type)),
-            ("tightened", tightened_windows(graph, time_type)),
-        ]
+            *closure_facts(graph, time_type),
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from windrow.physical.explain.facts import Fact, event_time, plus
+from windrow.physical.explain.facts import Fact, event_time, plus, said
 from windrow.physical.nodes.multi_join import MultiJoin
 from windrow.physical.partitioning.buckets import Partitioning, Slices
 from windrow.plan.nodes.window_join import PRESERVED
@@ -95,23 +95,22 @@ class OuterJoin(MultiJoin):
 
     def _own_facts(self, below: int) -> list[Fact]:
         """The kind of join, and when its rows that come alone are final."""
-        facts = self._kind_facts()
+        by_instant = ""
         if self.is_by_instant:
             alone = "is matched" if self.kind == "semi" else "is unmatched"
             other = "some match" if self.kind == "semi" else "no match"
             names = " or ".join(self.aliases[port] for port in self.tracked)
-            line = f"a tuple of {names} {alone} while {other} of it is alive"
-            facts.append(("by instant", [line]))
+            by_instant = f"a tuple of {names} {alone} while {other} of it is alive"
         watermark = plus("watermark", -below, self.time_type)
         lines = []
         for port in self.tracked:
             time = event_time(self.inputs[port], self.aliases[port])
             last = plus(time, self.retention(port), self.time_type)
             lines.append(f"no match of {self.aliases[port]} can follow once {watermark} > {last}")
-        return [*facts, ("final", lines)]
+        return said(*self._kind_facts(), ("by instant", by_instant), ("final", lines))
 
     def _kind_facts(self) -> list[Fact]:
-        return [("kind", [f"{KIND_NAMES[self.kind]}: {self._answer()}"])]
+        return said(("kind", f"{KIND_NAMES[self.kind]}: {self._answer()}"))
 
     def _own_state(self) -> list[str]:
         """Who has found a match, and by instant when it is alive."""

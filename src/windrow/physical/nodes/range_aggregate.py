@@ -13,17 +13,13 @@ from windrow.physical.explain.facts import (
     drop_condition,
     event_time,
     plus,
+    said,
     show_bound,
     state_bound,
 )
 from windrow.physical.nodes.base import KeyClass, PhysicalNode, Request, key_classes
-from windrow.physical.nodes.shapes import TwoStreamJoin
-from windrow.physical.nodes.sliding_aggregate import (
-    SlidingAggregate,
-    cost_of_a_change,
-    kept_per_group,
-    values_in_state,
-)
+from windrow.physical.nodes.shapes import TwoStreamJoin, as_asked
+from windrow.physical.nodes.sliding_aggregate import SlidingAggregate
 from windrow.physical.partitioning.buckets import show_class
 from windrow.plan.texts import show_aggregates
 from windrow.plan.units import show_ticks
@@ -39,14 +35,10 @@ if TYPE_CHECKING:
 class RangeAggregate(TwoStreamJoin):
     """WINDOW JOIN: each left row with aggregates over the right rows of an interval around it.
 
+    Its fields are those of `RangeAggregateJoin`; arguments are plain columns of the right input.
+
     Attributes:
-        left: the rows that ask.
-        right: the rows that are aggregated; arguments are plain columns of it.
-        aliases: how the user calls the two.
         classes: the keys, each of both inputs.
-        lo: how many ticks before its own time the interval of a left row begins.
-        hi: how many ticks after it the interval ends.
-        aggregates: what is asked of the right rows.
         keep: the columns of the left input that the result carries.
         schema: these, then one column per aggregate.
     """
@@ -70,17 +62,9 @@ class RangeAggregate(TwoStreamJoin):
     @classmethod
     def of(cls, node: RangeAggregateJoin, request: Request) -> RangeAggregate:
         """That of WINDOW JOIN."""
-        return cls(
-            left=request.inputs[0],
-            right=request.inputs[1],
-            aliases=node.aliases,
-            classes=key_classes(node),
-            lo=node.lo,
-            hi=node.hi,
-            aggregates=tuple(each for each in node.aggregates if each.name in request.wanted),
-            keep=request.kept(node)[0],
-            schema=request.shown(node),
-        )
+        wanted = tuple(each for each in node.aggregates if each.name in request.wanted)
+        own = as_asked(node, request, cls) | {"aggregates": wanted}
+        return cls(**own, classes=key_classes(node), keep=request.kept(node)[0])
 
     @property
     def own_delay(self) -> int:
@@ -99,8 +83,8 @@ class RangeAggregate(TwoStreamJoin):
         columns = tuple(str(one.columns[1]) for one in self.classes)
         sliding = SlidingAggregate(self.right, columns, self.aggregates, self.schema)
         added = show_ticks(self.own_delay, time_type)
-        return [
-            ("algorithm", [f"a sliding aggregate of {right} per key, read by each row of {left}"]),
+        return said(
+            ("algorithm", f"a sliding aggregate of {right} per key, read by each row of {left}"),
             (
                 "counted",
                 [
@@ -108,9 +92,9 @@ class RangeAggregate(TwoStreamJoin):
                     *keys,
                 ],
             ),
-            ("unmatched", [f"rows of {left} with nothing to count: COUNT 0, all else NULL"]),
-            ("keeps", kept_per_group(sliding, is_steady=True)),
-            ("final", [f"a row of {left} once {watermark} > {final}"]),
+            ("unmatched", f"rows of {left} with nothing to count: COUNT 0, all else NULL"),
+            ("keeps", sliding.kept_per_group(is_steady=True)),
+            ("final", f"a row of {left} once {watermark} > {final}"),
             (
                 "retention",
                 [
@@ -125,15 +109,20 @@ class RangeAggregate(TwoStreamJoin):
                     alive_bound(self, self.right, right, reach, below).also(
                         ", and one accumulator row per key in reach"
                     ),
-                    *values_in_state(sliding, has_ends=True, is_steady=True),
+                    *sliding.values_in_state(has_ends=True, is_steady=True),
                 ],
             ),
             (
                 "emits",
-                [f"{ONCE_FINAL}; adds {f'a delay of {added}' if self.own_delay else 'no delay'}"],
+                f"{ONCE_FINAL}; adds {f'a delay of {added}' if self.own_delay else 'no delay'}",
             ),
-            ("why", cost_of_a_change(sliding, is_steady=True)),
-        ]
+            ("why", sliding.cost_of_a_change(is_steady=True)),
+        )
+
+    @property
+    def brief(self) -> str:
+        """What it joins, and counts."""
+        return f"{self.about} {self.title.partition(' ')[2]}"
 
     @property
     def title(self) -> str:

@@ -12,6 +12,7 @@ from windrow.physical.explain.facts import (
     drop_condition,
     lifetime,
     plus,
+    said,
     source_name,
 )
 from windrow.physical.nodes.base import PhysicalNode
@@ -100,7 +101,30 @@ class SetOp(MakesChanges, _OfEqualRows):
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """What is told apart, what is held, and how much."""
-        return _facts(self)
+        time_type, names = self.time_type, _names(self)
+        below = max(child.delay for child in self.inputs)
+        trailing = plus("the watermark", -below, time_type)
+        held = [
+            (child, name, child.alive_ticks) for child, name in zip(self.inputs, names, strict=True)
+        ]
+        retention = [
+            f"{drop_condition(child, name, alive, below, time_type)} + 1 tick, when its expiry is out"
+            for child, name, alive in held
+            if alive is not None
+        ]
+        other, whose = (f" and m in {names[1]}", "each") if len(names) > 1 else ("", "the")
+        why = "a change costs its own rows: the copies say what is in the answer"
+        return said(
+            ("rows", _each(names, [lifetime(child, alive) for child, _, alive in held])),
+            ("copies", f"of n in {names[0]}{other}: {COPIES[self.kind]}"),
+            ("keeps", f"how many copies {whose} input holds of each row"),
+            ("retention", retention),
+            ("state", _bounds(self, held, below)),
+            ("expected", _expected(self, names)),
+            ("at most", _most(self, held)),
+            ("emits", f"the changes of each instant below {trailing}, net, deletes before inserts"),
+            ("why", [why, *self.place]),
+        )
 
 
 @dataclass(frozen=True)
@@ -136,21 +160,16 @@ class NetChanges(MakesChanges, _OfEqualRows, OneInput):
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """What waits, and until when."""
         trailing = plus("the watermark", -self.input.delay, self.time_type)
-        return [
-            ("rows", [lifetime(self.input, None)]),
-            ("keeps", ["nothing but the changes that wait until their instant is over"]),
-            ("state", [f"the changes that wait for {trailing}"]),
-            (
-                "emits",
-                [f"the changes of each instant below {trailing}, net, deletes before inserts"],
-            ),
+        return said(
+            ("rows", lifetime(self.input, None)),
+            ("keeps", "nothing but the changes that wait until their instant is over"),
+            ("state", f"the changes that wait for {trailing}"),
+            ("emits", f"the changes of each instant below {trailing}, net, deletes before inserts"),
             (
                 "why",
-                [
-                    "a change costs its own rows: what comes and goes at an instant says what changes"
-                ],
+                "a change costs its own rows: what comes and goes at an instant says what changes",
             ),
-        ]
+        )
 
 
 @dataclass(frozen=True)
@@ -160,15 +179,11 @@ class HandOnRows(_OfEqualRows, OneInput):
     input: PhysicalNode
 
     kind = "rows"
+    gives_all_rows = True
     held_inputs = ()
     needs_all_rows = _SETS_ASKED
     brief = ""  # of what runs it is no step: its rows are those of the input
     operator = "windrow.operators.feeds.net_changes:HandOnOp"
-
-    @property
-    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
-        """The one input."""
-        return (self.input,)
 
     @property
     def alive_ticks(self) -> int | None:
@@ -177,15 +192,15 @@ class HandOnRows(_OfEqualRows, OneInput):
 
     def facts(self, options: Options, show: Show) -> list[Fact]:  # noqa: ARG002
         """What it is there for."""
-        return [
-            ("rows", [lifetime(self.input, self.alive_ticks)]),
-            ("keeps", ["nothing"]),
-            ("emits", ["each row as it comes, unless it is late"]),
+        return said(
+            ("rows", lifetime(self.input, self.alive_ticks)),
+            ("keeps", "nothing"),
+            ("emits", "each row as it comes, unless it is late"),
             (
                 "why",
-                ["what stands above cannot tell late rows of a stream from those of another stage"],
+                "what stands above cannot tell late rows of a stream from those of another stage",
             ),
-        ]
+        )
 
 
 def changes_of(node: PhysicalNode) -> PhysicalNode:
@@ -203,39 +218,6 @@ COPIES = {
     CHANGES: "n",
 }
 """Copies in the answer, of n in the first input and m in the second."""
-
-
-def _facts(node: SetOp) -> list[Fact]:
-    """The facts of a set operation, in the order they are read."""
-    time_type = node.time_type
-    below = max(child.delay for child in node.inputs)
-    names = _names(node)
-    trailing = plus("the watermark", -below, time_type)
-    has_two = len(names) > 1
-    held = [
-        (child, name, child.alive_ticks) for child, name in zip(node.inputs, names, strict=True)
-    ]
-    retention = [
-        f"{drop_condition(child, name, alive, below, time_type)} + 1 tick, when its expiry is out"
-        for child, name, alive in held
-        if alive is not None
-    ]
-    of = f"of n in {names[0]}{f' and m in {names[1]}' if has_two else ''}: {COPIES[node.kind]}"
-    facts = [
-        ("rows", _each(names, [lifetime(child, alive) for child, _, alive in held])),
-        ("copies", [of]),
-        (
-            "keeps",
-            [f"how many copies {'each input' if has_two else 'the input'} holds of each row"],
-        ),
-        ("retention", retention),
-        ("state", _bounds(node, held, below)),
-        ("expected", _expected(node, names)),
-        ("at most", _most(node, held)),
-        ("emits", [f"the changes of each instant below {trailing}, net, deletes before inserts"]),
-        ("why", ["a change costs its own rows: the copies say what is in the answer", *node.place]),
-    ]
-    return [fact for fact in facts if fact[1]]
 
 
 _PLACES = ("first", "second")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 from windrow.physical.nodes.base import PhysicalNode
@@ -11,10 +11,27 @@ from windrow.physical.partitioning.buckets import HashShares, Single
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
-    from windrow.physical.nodes.base import KeyClass
+    from windrow.physical.nodes.base import KeyClass, Request
     from windrow.physical.nodes.scans import ScanStream
     from windrow.physical.partitioning.buckets import Partitioning
+    from windrow.plan.nodes.base import Node
     from windrow.schema import Schema
+
+
+def fields_of(node: PhysicalNode, kind: type[Any]) -> dict[str, Any]:
+    """What a node says of itself as one of a kind, for a node of another kind in its place."""
+    return {entry.name: getattr(node, entry.name) for entry in fields(kind)}
+
+
+def as_asked(node: Node, request: Request, kind: type[Any]) -> dict[str, Any]:
+    """The fields of a physical node that its logical one has under the same names.
+
+    Its inputs are physical, and its columns those that are used above.
+    """
+    sides = ("input",) if len(request.inputs) == 1 else ("left", "right")
+    made = {**dict(zip(sides, request.inputs, strict=False)), "schema": request.shown(node)}
+    names = [entry.name for entry in fields(kind) if hasattr(node, entry.name)]
+    return {name: made.get(name, getattr(node, name)) for name in names}
 
 
 class Leaf(PhysicalNode):
@@ -49,14 +66,18 @@ class OneInput(Inner):
 
     input: PhysicalNode
 
+    @classmethod
+    def of(cls, node: Any, request: Request) -> Self:
+        """That of a logical node whose fields have the same names."""
+        return cls(**as_asked(node, request, cls))
+
     @property
     def inputs(self) -> tuple[PhysicalNode, ...]:
         """The one input."""
         return (self.input,)
 
     def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        made: Any = replace(self, input=inputs[0])  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
+        return self._changed(input=inputs[0])
 
 
 class PerRow(Inner):
@@ -111,8 +132,7 @@ class TwoInputs(Inner):
         return (self.left, self.right)
 
     def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        made: Any = replace(self, left=inputs[0], right=inputs[1])  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
+        return self._changed(left=inputs[0], right=inputs[1])
 
 
 class MakesChanges(PhysicalNode):
@@ -123,11 +143,20 @@ class MakesChanges(PhysicalNode):
     row_marks = (SIGN,)
 
 
-class TwoStreamJoin(TwoInputs):
-    """A join of two inputs that gives, per row, the best, the newest or totals of its matches."""
+class StreamJoin(Inner):
+    """A join of streams, which takes no row back."""
 
     is_stateful = True
     is_join = True
+
+    @property
+    def row_marks(self) -> tuple[str, ...]:
+        """Ends as below."""
+        return tuple(mark for mark in self.marks_below if mark == END)
+
+
+class TwoStreamJoin(StreamJoin, TwoInputs):
+    """A join of two inputs that gives, per row, the best, the newest or totals of its matches."""
 
     classes: tuple[KeyClass, ...]
     """The keys, each with a column of both inputs."""
@@ -143,6 +172,11 @@ class TwoStreamJoin(TwoInputs):
         """Its name without the article."""
         return self.spoken.split(" ", 1)[1]
 
+    @property
+    def brief(self) -> str:
+        """What it joins."""
+        return f"{self.about} of {self.title.partition(' ')[2]}"
+
     def partitioning(self, buckets: int) -> Partitioning:
         """By all keys together, which both inputs have."""
         if self.classes:
@@ -155,8 +189,3 @@ class TwoStreamJoin(TwoInputs):
             f"any row of {right} may be the match of any row of {left}; an equality in ON would"
             " spread the join"
         )
-
-    @property
-    def row_marks(self) -> tuple[str, ...]:
-        """Ends as below; no row is taken back."""
-        return tuple(mark for mark in self.marks_below if mark == END)

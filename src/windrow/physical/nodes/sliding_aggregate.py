@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from windrow.physical.explain.facts import (
@@ -15,7 +15,7 @@ from windrow.physical.explain.facts import (
     said,
     source_name,
 )
-from windrow.physical.nodes.shapes import MakesChanges, OneInput
+from windrow.physical.nodes.shapes import MakesChanges, OneInput, fields_of
 from windrow.physical.partitioning.buckets import Partitioning, by_keys
 from windrow.plan.aggregates.function import Kept, Merging
 from windrow.plan.nodes.window_aggregate import Aggregate, WindowAggregate
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.base import PhysicalNode, Request
     from windrow.physical.options import Options
     from windrow.schema import Schema
+
+
+FEW_ROWS = 256
+"""So many rows without an end are kept as they come where values are kept, and cancel out later."""
 
 
 @dataclass(frozen=True)
@@ -129,36 +133,29 @@ class SlidingAggregate(MakesChanges, OneInput):
         source, alive = source_name(self.input), self.input.alive_ticks
         trailing = plus("the watermark", -below, self.time_type)
         is_steady = self.input.leaves_in_order
-        accumulators = self._kept_per_group(is_steady=is_steady)
+        accumulators = self.kept_per_group(is_steady=is_steady)
         if keys:
             accumulators.append("the number of rows alive, to know when a group is gone")
         return said(
             *self._own_facts(),
-            ("groups", [f"one per {keys}" if keys else "one, from the first event on"]),
-            ("rows", [lifetime(self.input, alive)]),
+            ("groups", f"one per {keys}" if keys else "one, from the first event on"),
+            ("rows", lifetime(self.input, alive)),
             ("keeps", accumulators),
             ("retention", self._expiry(source, alive, below)),
             (
                 "state",
                 [
                     self._bound(source, alive, below),
-                    *values_in_state(self, has_ends=alive is not None, is_steady=is_steady),
+                    *self.values_in_state(has_ends=alive is not None, is_steady=is_steady),
                 ],
             ),
-            (
-                "emits",
-                [f"the changes of each instant below {trailing}, net, deletes before inserts"],
-            ),
-            ("why", cost_of_a_change(self, is_steady=is_steady)),
+            ("emits", f"the changes of each instant below {trailing}, net, deletes before inserts"),
+            ("why", self.cost_of_a_change(is_steady=is_steady)),
         )
 
     def _own_facts(self) -> list[Fact]:
         """What one of a special kind adds, in front of all others."""
         return []
-
-    def _kept_per_group(self, *, is_steady: bool) -> list[str]:
-        """What is kept for each aggregate; `is_steady`: all rows live equally long, and leave as they came."""
-        return kept_per_group(self, is_steady=is_steady)
 
     def _group_state(self) -> str:
         """What is held beside the rows alive."""
@@ -176,6 +173,59 @@ class SlidingAggregate(MakesChanges, OneInput):
         if alive is None:
             return groups
         return alive_bound(self, self.input, source, alive, below).also(f", and {groups}")
+
+    def kept_per_group(self, *, is_steady: bool) -> list[str]:
+        """What is kept for each; `is_steady`: all rows live equally long, and leave as they came."""
+        return [
+            f"{show_aggregate(each)}: {self._words(each, is_steady=is_steady)}"
+            for each in self.aggregates
+        ]
+
+    def _words(self, aggregate: Aggregate, *, is_steady: bool) -> str:
+        kept = self._kept(aggregate, is_steady=is_steady)
+        if not aggregate.is_distinct:
+            return kept.words
+        return f"{kept.of_distinct or kept.words}; of each value the number of its copies"
+
+    def _kept(self, aggregate: Aggregate, *, is_steady: bool) -> Kept:
+        """What is kept for an aggregate, less where all that share its accumulator can do with less."""
+        own = aggregate.definition
+        sharing = [
+            each.definition
+            for each in self.aggregates
+            if each.argument == aggregate.argument
+            and each.definition.accumulator == own.accumulator
+        ]
+        has_less = is_steady and all(each.kept_in_order for each in sharing)
+        return (own.kept_in_order if has_less else None) or own.kept
+
+    def values_in_state(self, *, has_ends: bool, is_steady: bool) -> list[str]:
+        """What is kept beside one accumulator row per group, and is made from the rows alive.
+
+        `has_ends`: rows end by themselves, and wait for that; others are kept for their values.
+        """
+        beside: dict[str, list[str]] = {}
+        for each in self.aggregates:
+            if words := self._kept(each, is_steady=is_steady).beside:
+                beside.setdefault(words, []).append(show_aggregate(each))
+        kept = [f"{', '.join(names)}: {words}" for words, names in beside.items()]
+        if any(each.is_distinct for each in self.aggregates):
+            kept.append("the copies of each distinct value, made again from the rows alive")
+        if kept and not has_ends:
+            kept.append(
+                f"the rows alive, and those that cancel out: never above 2 x alive + {FEW_ROWS}"
+            )
+        return kept
+
+    def cost_of_a_change(self, *, is_steady: bool) -> list[str]:
+        """Why the aggregate is computed as it is."""
+        kept = [(each, self._kept(each, is_steady=is_steady)) for each in self.aggregates]
+        costs: dict[str, list[str]] = {}
+        for each, own in sorted(kept, key=lambda pair: pair[1] is pair[0].definition.kept):
+            if own.cost:
+                costs.setdefault(own.cost, []).append(show_aggregate(each))
+        said = ["expiring rows are subtracted: a change costs its own rows, not the window"]
+        return said + [f"{', '.join(names)}: {cost}" for cost, names in costs.items()]
 
 
 @dataclass(frozen=True)
@@ -205,12 +255,12 @@ class EstimatingAggregate(SlidingAggregate):
         cls, node: SlidingAggregate, inputs: int, aggregates: tuple[Aggregate, ...], schema: Schema
     ) -> EstimatingAggregate:
         """That of an aggregate over a join of so many inputs that sheds."""
-        own = {entry.name: getattr(node, entry.name) for entry in fields(SlidingAggregate)}
-        return cls(**own | {"aggregates": aggregates, "schema": schema}, estimated_from=inputs)
+        own = fields_of(node, SlidingAggregate) | {"aggregates": aggregates, "schema": schema}
+        return cls(**own, estimated_from=inputs)
 
     def _own_facts(self) -> list[Fact]:
         """What its answers are, and how they come about."""
-        return [
+        return said(
             (
                 "estimates",
                 [
@@ -226,9 +276,9 @@ class EstimatingAggregate(SlidingAggregate):
                     f" {2**self.estimated_from - 1} sets of streams; Student's quantile",
                 ],
             ),
-        ]
+        )
 
-    def _kept_per_group(self, *, is_steady: bool) -> list[str]:  # noqa: ARG002
+    def kept_per_group(self, *, is_steady: bool) -> list[str]:  # noqa: ARG002
         """What each is estimated by."""
         return [
             f"{show_aggregate(each)}: {each.definition.estimated_by}" for each in self.aggregates
@@ -237,64 +287,3 @@ class EstimatingAggregate(SlidingAggregate):
     def _group_state(self) -> str:
         """Sums over sets of streams, too."""
         return f"{super()._group_state()}, and at most {2**self.estimated_from - 2} sums per row"
-
-
-FEW_ROWS = 256
-"""So many rows without an end are kept as they come where values are kept, and cancel out later."""
-
-
-def kept_per_group(node: SlidingAggregate, *, is_steady: bool) -> list[str]:
-    """What is kept for each; `is_steady`: all rows live equally long, and leave as they came."""
-    return [
-        f"{show_aggregate(each)}: {_words(node, each, is_steady=is_steady)}"
-        for each in node.aggregates
-    ]
-
-
-def _words(node: SlidingAggregate, aggregate: Aggregate, *, is_steady: bool) -> str:
-    kept = _kept(node, aggregate, is_steady=is_steady)
-    if not aggregate.is_distinct:
-        return kept.words
-    return f"{kept.of_distinct or kept.words}; of each value the number of its copies"
-
-
-def _kept(node: SlidingAggregate, aggregate: Aggregate, *, is_steady: bool) -> Kept:
-    """What is kept for an aggregate, less where all that share its accumulator can do with less."""
-    own = aggregate.definition
-    sharing = [
-        each.definition
-        for each in node.aggregates
-        if each.argument == aggregate.argument and each.definition.accumulator == own.accumulator
-    ]
-    has_less = is_steady and all(each.kept_in_order for each in sharing)
-    return (own.kept_in_order if has_less else None) or own.kept
-
-
-def values_in_state(node: SlidingAggregate, *, has_ends: bool, is_steady: bool) -> list[str]:
-    """What is kept beside one accumulator row per group, and is made from the rows alive.
-
-    `has_ends`: rows end by themselves, and wait for that; others are kept for their values.
-    """
-    beside: dict[str, list[str]] = {}
-    for each in node.aggregates:
-        if words := _kept(node, each, is_steady=is_steady).beside:
-            beside.setdefault(words, []).append(show_aggregate(each))
-    kept = [f"{', '.join(names)}: {words}" for words, names in beside.items()]
-    if any(each.is_distinct for each in node.aggregates):
-        kept.append("the copies of each distinct value, made again from the rows alive")
-    if kept and not has_ends:
-        kept.append(
-            f"the rows alive, and those that cancel out: never above 2 x alive + {FEW_ROWS}"
-        )
-    return kept
-
-
-def cost_of_a_change(node: SlidingAggregate, *, is_steady: bool) -> list[str]:
-    """Why the aggregate is computed as it is."""
-    kept = [(each, _kept(node, each, is_steady=is_steady)) for each in node.aggregates]
-    costs: dict[str, list[str]] = {}
-    for each, own in sorted(kept, key=lambda pair: pair[1] is pair[0].definition.kept):
-        if own.cost:
-            costs.setdefault(own.cost, []).append(show_aggregate(each))
-    said = ["expiring rows are subtracted: a change costs its own rows, not the window"]
-    return said + [f"{', '.join(names)}: {cost}" for cost, names in costs.items()]

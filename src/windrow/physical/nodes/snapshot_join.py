@@ -83,12 +83,12 @@ class SnapshotJoin(MultiJoin):
             ("times", stated_windows(self.graph, time_type)),
             (
                 "retention",
-                [f"drop a row when {watermark} has reached its end, or what takes it back"],
+                f"drop a row when {watermark} has reached its end, or what takes it back",
             ),
             ("state", [self._held(child, alias, below) for child, alias in members]),
             ("probes", probes(self)),
             ("tests", tests(self)),
-            ("emits", [self._emits(watermark)]),
+            ("emits", self._emits(watermark)),
         )
 
     def _held(self, rows: PhysicalNode, alias: str, below: int) -> str:

@@ -9,7 +9,7 @@ from windrow.errors import UnsupportedError
 from windrow.physical.explain.facts import Fact, Show, said
 from windrow.physical.load_shedding.limits import chance_column, is_hidden
 from windrow.physical.nodes.base import PhysicalNode, Request
-from windrow.physical.nodes.shapes import OneInput, PerRow, SameColumns
+from windrow.physical.nodes.shapes import OneInput, PerRow, SameColumns, as_asked
 from windrow.plan.exprs import Expr, Named, column, quote_duckdb, quote_spark
 from windrow.plan.statistics import Figure, Rates, total
 from windrow.plan.texts import show_items, show_predicates, show_table_join
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from windrow.physical.nodes.scans import ScanStream
     from windrow.physical.options import Options
-    from windrow.plan.nodes.filter import Filter
-    from windrow.plan.nodes.own_windows import Range
     from windrow.plan.nodes.project import Project
     from windrow.plan.nodes.table_join import TableJoin, TableKey
 
@@ -39,11 +37,6 @@ class FilterRows(PerRow, SameColumns, OneInput):
     is_evaluated = True
     identity_fields = ("input", "predicates")
     has_rate = True
-
-    @classmethod
-    def of(cls, node: Filter, request: Request) -> FilterRows:
-        """That of WHERE or HAVING."""
-        return cls(request.inputs[0], node.predicates)
 
     def rate(self, rates: Rates) -> Figure | None:
         """That of the rows that pass."""
@@ -91,16 +84,12 @@ class ProjectRows(PerRow, OneInput):
     is_evaluated = True
     identity_fields = ("input", "items", "schema")
     has_rate = True
+    gives_all_rows = True
 
     @classmethod
     def of(cls, node: Project, request: Request) -> ProjectRows:
         """That of SELECT."""
         return cls(request.inputs[0], node.items, node.schema)
-
-    @property
-    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
-        """The one input."""
-        return (self.input,)
 
     @property
     def keeps_buckets(self) -> bool:
@@ -153,11 +142,6 @@ class RangeRows(SameColumns, OneInput):
     has_ends = True  # it gives them
     keeps_buckets = True  # it sets a window
     has_rate = True
-
-    @classmethod
-    def of(cls, node: Range, request: Request) -> RangeRows:
-        """That of [RANGE w]."""
-        return cls(request.inputs[0], node.ticks)
 
     @property
     def row_marks(self) -> tuple[str, ...]:
@@ -223,6 +207,7 @@ class UnionRows(SameColumns):
     identity_fields = ("inputs",)
     needs_all_rows = "DISTINCT or a set operation"
     has_rate = True
+    gives_all_rows = True
 
     @property
     def alive_ticks(self) -> int | None:
@@ -241,11 +226,6 @@ class UnionRows(SameColumns):
         """All."""
         return self.inputs
 
-    @property
-    def whole_inputs(self) -> tuple[PhysicalNode, ...]:
-        """All."""
-        return self.inputs
-
     def source_of(self, column: str) -> None:
         """Values of several columns."""
 
@@ -258,15 +238,7 @@ class UnionRows(SameColumns):
 class TableJoinRows(PerRow):
     """Joins each row with a table that does not move; event time, end and sign pass through.
 
-    Attributes:
-        input: the rows.
-        table: a scan of the table, perhaps below filters and projections.
-        alias: how the user calls the table.
-        kind: "inner", "left" (outer), "semi" or "anti".
-        keys: the equalities, by which rows of the table are looked up.
-        predicates: further conditions on a row and a row of the table.
-        schema: the columns that are used above; none of the table in a semi or anti join.
-        place: why it stands where it does, for EXPLAIN.
+    Its fields are those of `TableJoin`, and `schema`: the columns that are used above.
     """
 
     input: PhysicalNode
@@ -286,10 +258,7 @@ class TableJoinRows(PerRow):
     def of(cls, node: TableJoin, request: Request) -> TableJoinRows:
         """That of a join with a table."""
         rows, table = request.inputs
-        schema = request.shown(node)
-        return cls(
-            rows, table, node.alias, node.kind, node.keys, node.predicates, schema, node.place
-        )
+        return cls(**as_asked(node, request, cls) | {"input": rows, "table": table})
 
     @property
     def gives_pairs(self) -> bool:
@@ -317,7 +286,7 @@ class TableJoinRows(PerRow):
         return (self.input, self.table)
 
     def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        return replace(self, input=inputs[0], table=inputs[1])
+        return self._changed(input=inputs[0], table=inputs[1])
 
     @property
     def matches(self) -> list[str]:
@@ -349,7 +318,7 @@ class TableJoinRows(PerRow):
                 f", in process with an index on {keys}, on Spark as Spark keeps it",
             )
         return said(
-            ("table", [f"in process, {found}; on Spark, a join with a static DataFrame"]),
-            ("state", [f"{self.alias}: the whole table{held}"]),
+            ("table", f"in process, {found}; on Spark, a join with a static DataFrame"),
+            ("state", f"{self.alias}: the whole table{held}"),
             ("why", [self.place] if self.place else []),
         )

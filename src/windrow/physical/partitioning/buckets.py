@@ -65,6 +65,7 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from windrow.plan.texts import listed
 from windrow.plan.units import show_ticks
 
 if TYPE_CHECKING:
@@ -117,8 +118,7 @@ class HashShares:
             names = [
                 alias for alias, n in zip(join.aliases, self.copies, strict=True) if n == count
             ]
-            listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-            parts.append(f"{listed} copied {count} times")
+            parts.append(f"{listed(names)} copied {count} times")
         return "; " + ", ".join(parts) if parts else ""
 
 

@@ -8,27 +8,8 @@ Knows no data: what computes an aggregate is named by import path. Others add th
 from __future__ import annotations
 
 from windrow.errors import PlanError
+from windrow.plan.aggregates import ordered, sums
 from windrow.plan.aggregates.function import AggregateFunction
-from windrow.plan.aggregates.ordered import (
-    ANY_VALUE,
-    BOOL_AND,
-    BOOL_OR,
-    MAX,
-    MAX_BY,
-    MEDIAN,
-    MIN,
-    MIN_BY,
-)
-from windrow.plan.aggregates.sums import (
-    AVG,
-    COUNT,
-    COUNT_IF,
-    STDDEV_POP,
-    STDDEV_SAMP,
-    SUM,
-    VAR_POP,
-    VAR_SAMP,
-)
 from windrow.registry import Registry
 
 AGGREGATES: Registry[AggregateFunction] = Registry("aggregate")
@@ -63,22 +44,5 @@ def all_aggregates() -> tuple[AggregateFunction, ...]:
     return tuple(dict.fromkeys(AGGREGATES.values()))
 
 
-for _function in (
-    COUNT,
-    COUNT_IF,
-    SUM,
-    AVG,
-    MIN,
-    MAX,
-    MIN_BY,
-    MAX_BY,
-    ANY_VALUE,
-    BOOL_OR,
-    BOOL_AND,
-    MEDIAN,
-    STDDEV_SAMP,
-    STDDEV_POP,
-    VAR_SAMP,
-    VAR_POP,
-):
+for _function in (*sums.COUNTED_AND_ADDED, *ordered.IN_ORDER, *sums.OF_SQUARES):
     add_aggregate(_function)

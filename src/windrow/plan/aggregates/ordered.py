@@ -98,3 +98,5 @@ BOOL_AND = AggregateFunction(
 )
 MIN_BY = value_by("min_by", "least", "windrow.operators.accumulators.ordered:MinBy")
 MAX_BY = value_by("max_by", "greatest", "windrow.operators.accumulators.ordered:MaxBy")
+
+IN_ORDER = (MIN, MAX, MIN_BY, MAX_BY, ANY_VALUE, BOOL_OR, BOOL_AND, MEDIAN)

@@ -94,7 +94,10 @@ def _of_squares(name: str, says: str, *aliases: str) -> AggregateFunction:
     )
 
 
-STDDEV_SAMP = _of_squares("stddev_samp", "NULL of one value", "stddev", "std")
-STDDEV_POP = _of_squares("stddev_pop", "0.0 of one value")
-VAR_SAMP = _of_squares("var_samp", "NULL of one value", "variance")
-VAR_POP = _of_squares("var_pop", "0.0 of one value")
+COUNTED_AND_ADDED = (COUNT, COUNT_IF, SUM, AVG)
+OF_SQUARES = (
+    _of_squares("stddev_samp", "NULL of one value", "stddev", "std"),
+    _of_squares("stddev_pop", "0.0 of one value"),
+    _of_squares("var_samp", "NULL of one value", "variance"),
+    _of_squares("var_pop", "0.0 of one value"),
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 
 from windrow.errors import PlanError, Span
@@ -26,6 +25,10 @@ class AsofMatch:
     is_strict: bool
     tolerance: int | None
     text: str = ""
+
+    def is_prompt(self, kind: str) -> bool:
+        """Whether no row waits for a match longer than the watermark does."""
+        return self.direction == "backward" or (self.direction == "forward" and kind == "inner")
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,7 @@ class AsofJoin(PairJoin):
 
         So does one that has a match behind it, for one that is nearer.
         """
-        is_prompt = self.match.direction == "backward" or (
-            self.match.direction == "forward" and self.kind == "inner"
-        )
-        return is_prompt or self.match.tolerance is not None
+        return self.match.is_prompt(self.kind) or self.match.tolerance is not None
 
     def verify_delay(self) -> None:
         """What keeps rows waits for those below it: each must come within a bound."""
@@ -83,10 +83,10 @@ class AsofJoin(PairJoin):
         is_always_later = self.match.direction == "forward" and self.kind == "inner"
         return self.right.event_times if is_always_later else frozenset()
 
-    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
+    @property
+    def columns_read(self) -> set[str]:
         """Keys, and all right columns, which order rows of one time."""
-        needed = compared_by(self.equalities) | wanted | set(self.right.schema.names)
-        return [needed & set(child.schema.names) for child in self.inputs]
+        return compared_by(self.equalities).union(self.right.schema.names)
 
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """Kind, keys, match."""

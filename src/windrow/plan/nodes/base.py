@@ -135,9 +135,15 @@ class Node:
     def verify_delay(self) -> None:
         """Raises a PlanError where its rows may trail the watermark without a bound."""
 
+    @property
+    def columns_read(self) -> set[str]:
+        """The columns of its inputs that it reads, whatever is wanted of it."""
+        return set()
+
     def required_columns(self, wanted: Set[str]) -> list[set[str]]:
         """Per input, the columns that must reach it to give those that are wanted."""
-        return [set(wanted) for _ in self.inputs]
+        needed = self.columns_read | wanted
+        return [needed & set(child.schema.names) for child in self.inputs]
 
     def narrowed(self, wanted: Set[str]) -> Node:  # noqa: ARG002
         """The same without what it would read or compute for columns that nobody wants."""
@@ -178,13 +184,10 @@ class Node:
 class Leaf(Node):
     """A node that reads what lies outside of the query."""
 
+    alias: str
+    """How the user calls it."""
+
     inputs = ()
-
-    if TYPE_CHECKING:
-
-        @property
-        def alias(self) -> str:
-            """How the user calls it."""
 
     def _over(self, inputs: Sequence[Node]) -> Self:  # noqa: ARG002
         return self
@@ -203,11 +206,7 @@ class Leaf(Node):
 class OneInput(Node):
     """A node over one `input`."""
 
-    if TYPE_CHECKING:
-
-        @property
-        def input(self) -> Node:
-            """What it reads."""
+    input: Node
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -253,22 +252,13 @@ class SameColumns(OneInput):
 class PairJoin(Node):
     """A join of `left` and `right`; if it says nothing else, it has the columns of both."""
 
+    left: Node
+    right: Node
+    equalities: tuple[Equality, ...]
+    """The keys."""
+
     drops_columns = True
     is_stateful = True
-
-    if TYPE_CHECKING:
-
-        @property
-        def left(self) -> Node:
-            """The first input."""
-
-        @property
-        def right(self) -> Node:
-            """The second input."""
-
-        @property
-        def equalities(self) -> tuple[Equality, ...]:
-            """The keys."""
 
     @property
     def key_equalities(self) -> tuple[Equality, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TypeAlias
@@ -131,11 +130,11 @@ class BestmatchJoin(PairJoin):
                 hint="widen or drop one of the bounds",
             ).at(self.span)
 
-    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
+    @property
+    def columns_read(self) -> set[str]:
         """Keys, and what pairs are compared by."""
-        needed = compared_by(self.equalities) | wanted
-        needed |= {name for dimension in self.dimensions for name in dimension.columns}
-        return [needed & set(child.schema.names) for child in self.inputs]
+        compared = (name for dimension in self.dimensions for name in dimension.columns)
+        return compared_by(self.equalities).union(compared)
 
     def push_filter(self, predicates: Predicates) -> tuple[Node, Predicates]:
         """Conditions on the one side that is judged go into it.
@@ -200,11 +199,11 @@ class BestPairs(SameColumns):
     rows_end = True  # by being taken back
     physical = "windrow.physical.nodes.bestmatch:SlidingSkyline.of"
 
-    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
+    @property
+    def columns_read(self) -> set[str]:
         """What pairs are compared, grouped and spread by."""
         compared = {name for dimension in self.dimensions for name in dimension.columns}
-        spread = {*self.spread_by, *self.spread_else}
-        return [compared.union(wanted, spread, self.marks, *self.groups)]
+        return compared.union(self.spread_by, self.spread_else, self.marks, *self.groups)
 
     def push_filter(self, predicates: Predicates) -> tuple[Node, Predicates]:
         """Conditions on the one side that is judged go below, as of any bestmatch join.

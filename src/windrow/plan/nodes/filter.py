@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 
 from windrow.plan.nodes.base import Node, PerRow, Predicates, SameColumns, read_by
@@ -18,9 +17,10 @@ class Filter(PerRow, SameColumns):
 
     physical = "windrow.physical.nodes.stateless:FilterRows.of"
 
-    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
-        """What is wanted, and what the conditions read."""
-        return [read_by(self.predicates).union(wanted)]
+    @property
+    def columns_read(self) -> set[str]:
+        """What the conditions read."""
+        return read_by(self.predicates)
 
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """The conditions."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 
 from windrow.plan.nodes.base import Node, Predicates, SameColumns, SameTimes
@@ -54,9 +53,10 @@ class NewestRows(SameTimes, SameColumns):
     rows_end = True  # when newer ones push them out
     physical = "windrow.physical.nodes.feeds:CountRows.of"
 
-    def required_columns(self, wanted: Set[str]) -> list[set[str]]:  # noqa: ARG002
+    @property
+    def columns_read(self) -> set[str]:
         """All, which order rows of one time."""
-        return [set(self.schema.names)]
+        return set(self.schema.names)
 
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """How many."""

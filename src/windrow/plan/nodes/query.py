@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from windrow.errors import Span
-from windrow.plan.nodes.base import Node
 from windrow.plan.nodes.project import Project
 from windrow.plan.texts import ColumnTexts
 
@@ -50,12 +49,13 @@ class Query:
         ]
         rows += [
             {"depth": depth, "title": node.title(self.time_type, show)}
-            for depth, node in _nodes(self.root, 1)
+            for depth, node in by_depth(self.root)
         ]
         return rows
 
 
-def _nodes(node: Node, depth: int) -> Iterator[tuple[int, Node]]:
+def by_depth(node: Any, depth: int = 1) -> Iterator[tuple[int, Any]]:
+    """A node and all below it, each before its inputs, with how far below the answer it is."""
     yield depth, node
     for child in node.inputs:
-        yield from _nodes(child, depth + 1)
+        yield from by_depth(child, depth + 1)

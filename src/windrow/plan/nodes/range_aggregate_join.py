@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 
 from windrow.errors import Span
@@ -43,11 +42,10 @@ class RangeAggregateJoin(PairJoin):
         """Those of the left input."""
         return self.left.event_times
 
-    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
+    @property
+    def columns_read(self) -> set[str]:
         """Keys, and what is aggregated."""
-        needed = compared_by(self.equalities) | wanted
-        needed |= read_by(aggregate.argument for aggregate in self.aggregates)
-        return [needed & set(child.schema.names) for child in self.inputs]
+        return compared_by(self.equalities) | read_by(each.argument for each in self.aggregates)
 
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """Aggregates, keys, window."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 
 from windrow.errors import PlanError, Span
@@ -88,9 +87,10 @@ class ChangeFeed(SameColumns):
         """The columns by which rows are equal."""
         return tuple(name for name in self.schema.names if name != self.time)
 
-    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
-        """What rows are compared by, and the time where it is wanted."""
-        return [{*self.compared, *(wanted & {self.time})}]
+    @property
+    def columns_read(self) -> set[str]:
+        """What rows are compared by; the time where it is wanted."""
+        return set(self.compared)
 
     def title(self, time_type: str, show: ColumnTexts) -> str:  # noqa: ARG002
         """The stream, and its window."""

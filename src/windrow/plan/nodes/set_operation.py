@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass
 
 from windrow.errors import Span
@@ -85,10 +84,10 @@ class SetOperation(Node):
         if not self.only_hands_on:
             self.verify_rows_end(self.kind.upper(), self.span)
 
-    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
-        """What is wanted of rows that are handed on; else all, which tell rows apart."""
-        columns = wanted if self.only_hands_on else self.schema.names
-        return [set(columns) for _ in self.inputs]
+    @property
+    def columns_read(self) -> set[str]:
+        """All, which tell rows apart, unless rows are handed on."""
+        return set() if self.only_hands_on else set(self.schema.names)
 
     def push_filter(self, predicates: Predicates) -> tuple[Node, Predicates]:
         """Conditions over DISTINCT, UNION or UNION ALL move into each input.

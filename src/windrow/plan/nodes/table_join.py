@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -32,7 +32,9 @@ class TableJoin(PerRow):
 
     Attributes:
         table: a TableScan, perhaps below a Filter.
+        alias: how the user calls the table.
         kind: "inner", "left" (outer), "semi" or "anti".
+        keys: the equalities, by which rows of the table are looked up.
         predicates: further conditions on a row and a row of the table.
         place: why it stands where it does, for EXPLAIN.
     """
@@ -64,12 +66,6 @@ class TableJoin(PerRow):
         return read.difference(self.table.schema.names)
 
     @property
-    def table_columns(self) -> set[str]:
-        """The columns of the table that its conditions read."""
-        read = read_by([*(key.table for key in self.keys), *self.predicates])
-        return read.intersection(self.table.schema.names)
-
-    @property
     def only_removes(self) -> bool:
         """Whether its rows are some of the input's, as they are."""
         return self.kind in {"semi", "anti"}
@@ -81,10 +77,11 @@ class TableJoin(PerRow):
             return self.input.schema
         return Schema(self.input.schema.fields + self.table.schema.fields)
 
-    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
-        """What is wanted of each side, and what the conditions read."""
-        rows, table = set(self.input.schema.names), set(self.table.schema.names)
-        return [self.row_columns | (rows & wanted), self.table_columns | (table & wanted)]
+    @property
+    def columns_read(self) -> set[str]:
+        """What the conditions read."""
+        read = [*(side for key in self.keys for side in (key.row, key.table)), *self.predicates]
+        return read_by(read)
 
     def push_filter(self, predicates: Predicates) -> tuple[Node, Predicates]:
         """A condition moves to where it costs least.

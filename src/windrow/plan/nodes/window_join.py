@@ -11,7 +11,6 @@ Each is a node of its own over `WindowJoin`, and says what becomes of it:
 
 from __future__ import annotations
 
-from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -126,11 +125,11 @@ class WindowJoin(Node):
         known = [length for length in lengths if length is not None]
         return (max if alone else min)(known, default=None)
 
-    def required_columns(self, wanted: Set[str]) -> list[set[str]]:
+    @property
+    def columns_read(self) -> set[str]:
         """Keys, what conditions read, and all that orders the tuples of a count window."""
-        needed = compared_by(self.equalities) | read_by(self.predicates) | wanted
-        needed |= {name for port in self.sealed for name in self.inputs[port].schema.names}
-        return [needed & set(child.schema.names) for child in self.inputs]
+        ordering = (name for port in self.sealed for name in self.inputs[port].schema.names)
+        return compared_by(self.equalities).union(read_by(self.predicates), ordering)
 
     # Where conditions are tested.
 

@@ -59,7 +59,7 @@ def _run_bucket(
     letters = DeadLetters(plan, "batch", bucket)
     memory = memory_of_bucket(plan.options, plan.memory_parts, bucket)
     own = own_rows(plan.node, plan.partitioning, bucket)
-    setting = Setting(plan.on_late, letters.take, memory, own)
+    setting = Setting(plan.options.on_late, letters.take, memory, own)
     scheduler: Scheduler | None = None
     choices = Remembered()
     rows_read = 0

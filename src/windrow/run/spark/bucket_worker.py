@@ -86,7 +86,7 @@ class BucketWorker:
         with told_first(self.plan.sql):
             manifest = self._state.manifest()
             assert manifest is not None, "a timer without state"
-            if watermark_ticks(millis, self.plan.time_type) >= manifest.due:
+            if watermark_ticks(millis, self.plan.node.time_type) >= manifest.due:
                 yield from self._step(label, manifest, iter(()), millis)
                 return
             self._handle.registerTimer(millis + 1)
@@ -101,8 +101,8 @@ class BucketWorker:
         self, label: int, manifest: Manifest | None, rows: Iterator[pd.DataFrame], millis: int
     ) -> Iterator[pd.DataFrame]:
         """One micro-batch of one bucket."""
-        watermark = watermark_ticks(millis, self.plan.time_type)
         plan = self.plan
+        watermark = watermark_ticks(millis, plan.node.time_type)
         bucket = plan.labels.index(label)
         batch = int(_property("streaming.sql.batchId") or 0)
         letters = DeadLetters(plan, f"batch-{batch:010d}", bucket)
@@ -119,7 +119,7 @@ class BucketWorker:
         shed = self._shed(manifest, blobs, watermark)
         newest = _newest(batches, before, shed.newest if shed is not None else {})
         settled = max(watermark, self._settled(newest))
-        setting = Setting(plan.on_late, letters.take, memory, own)
+        setting = Setting(plan.options.on_late, letters.take, memory, own)
         scheduler = stage_scheduler((chosen.node, *plan.above), setting)
         lowest = scheduler.operators[-1]
         left = near.taken()

@@ -114,9 +114,10 @@ class SparkTypes:
             return []
         try:
             return self._analyze(columns, expressions)
-        except (AnalysisException, ParseException):
-            # Asked one by one, Spark says which of them it does not take.
-            return [self._type(columns, expression) for expression in expressions]
+        except (AnalysisException, ParseException) as error:
+            if len(expressions) > 1:  # asked one by one, Spark says which of them it does not take
+                return [self.types(columns, [one])[0] for one in expressions]
+            raise refused_expression("Spark", expressions[0], first_line(error)) from error
 
     def has_function(self, name: str) -> bool:
         """Whether the session has a function of that name, its own or Spark's."""
@@ -153,12 +154,6 @@ class SparkTypes:
     def _has_usual_settings(self) -> bool:
         zone = self._spark.conf.get("spark.sql.session.timeZone")
         return zone in UTC and self._spark.conf.get("spark.sql.ansi.enabled") == "true"
-
-    def _type(self, columns: Schema, expression: Expr) -> str:
-        try:
-            return self._analyze(columns, [expression])[0]
-        except (AnalysisException, ParseException) as error:
-            raise refused_expression("Spark", expression, first_line(error)) from error
 
     def _analyze(self, columns: Schema, expressions: Sequence[Expr]) -> list[str]:
         fields = self._selected(columns, expressions).schema.fields

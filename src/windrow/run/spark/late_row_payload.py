@@ -167,7 +167,7 @@ class DeadLetters:
         self._kept.clear()
 
     def _write(self, stream: str, port: int, table: pa.Table) -> None:
-        folder = (self._plan.dead_letters or "").rstrip("/")
+        folder = (self._plan.options.dead_letters or "").rstrip("/")
         files, base = open_folder(f"{folder}/{stream}")
         # Several questions may keep their late rows in one folder.
         question = self._plan.identity.fingerprint[:8]

@@ -35,7 +35,7 @@ from windrow.run.spark.launch import reason_of
 from windrow.run.spark.outside_sink import Writing, columns_of, write_batch, writer_to
 from windrow.run.spark.outside_source import OutsideFrame, OutsideStream, digest
 from windrow.run.spark.progress import BatchFigures, ProgressReader, await_query
-from windrow.run.spark.query import answer_blobs, dataframe
+from windrow.run.spark.query import Builder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -240,9 +240,10 @@ def start(
     shown, figures = renderer(progress), BatchFigures(query)
     with within_sparks_stack():
         frames = frames_of(spark, data, query, course.patience_s)
-        packed = answer_blobs(spark, query, frames, figures, planner)
+        builder = Builder(spark, query, frames, figures, planner)
+        packed = builder.answer_blobs()
         if packed is None:
-            answer, unpacking = dataframe(spark, query, frames, figures, planner), None
+            answer, unpacking = builder.answer(), None
             columns = columns_of(answer)
         else:
             answer, unpacking = packed

@@ -28,7 +28,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakSet
 
 import pyarrow as pa
@@ -101,6 +101,29 @@ class Reading:
     patience_s: float = PATIENCE_S
     ranges: tuple[OffsetRange, ...] | None = None
 
+    @property
+    def reading(self) -> Reading:
+        """Itself: what Spark is given for its rows is how they are read."""
+        return self
+
+    def given(
+        self,
+        part: OffsetRange,
+        schema: StructType,
+        *,
+        is_streaming: bool,  # noqa: ARG002  # what packs them has to know
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a range as Spark takes them, in a task."""
+        with told_first():
+            canonical = arrow_schema(spark_schema(self.source.columns()))
+            wanted = to_arrow_schema(schema, timezone="UTC")
+            try:
+                for batch in self.batches(part):
+                    # The parts of lists and maps have other names with Spark.
+                    yield conform_rows(batch, canonical).cast(wanted)
+            finally:
+                self.source.close()
+
     def patiently(self, call: Callable[[], T]) -> T:
         """What a call of the source gives, as soon as it does."""
         return patiently(self.patience_s, call)
@@ -146,6 +169,19 @@ class Reading:
         with files.open_output_stream(f"{base}/.{name}.part") as out:
             pq.write_table(aside_table(found), out)
         files.move(f"{base}/.{name}.part", f"{base}/{name}")
+
+
+class Given(Protocol):
+    """What Spark is given of a source, which reads the ranges of it in tasks: its rows, or blobs of them."""
+
+    @property
+    def reading(self) -> Reading:
+        """How the source is read."""
+
+    def given(
+        self, part: OffsetRange, schema: StructType, *, is_streaming: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """What there is of a range, in a task."""
 
 
 def patiently(seconds: float, call: Callable[[], T]) -> T:
@@ -206,8 +242,9 @@ class SourceRows(DataSource):
 class FollowedRows(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows a source, one micro-batch after the other."""
 
-    def __init__(self, reading: Reading, schema: StructType) -> None:
-        self._reading = reading
+    def __init__(self, what: Given, schema: StructType) -> None:
+        self._what = what
+        self._reading = what.reading
         self._schema = schema
         self._until_dry = self._is_dry = False
         self._has_resumed = True  # unless it is asked where to begin
@@ -247,9 +284,9 @@ class FollowedRows(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """A task for each partition that has rows, more for one that has many."""
         return ranges(self._reading.source, _partitions(start), _partitions(end))
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: OffsetRange) -> Iterator[pa.RecordBatch]:  # type: ignore[override]
         """The rows of a range, in a task."""
-        return _read(self._reading, partition, self._schema)
+        return self._what.given(partition, self._schema, is_streaming=True)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Tells the source what will not be asked for again."""
@@ -269,33 +306,19 @@ def _partitions(offsets: dict[str, Any]) -> dict[str, Any]:
 class RangedRows(DataSourceReader):
     """Reads what was there when a batch run began."""
 
-    def __init__(self, reading: Reading, schema: StructType) -> None:
-        self._reading = reading
+    def __init__(self, what: Given, schema: StructType) -> None:
+        self._what = what
         self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
         """A task for each partition that has rows; Spark makes one for none."""
-        return list(self._reading.ranges or ())
+        return list(self._what.reading.ranges or ())
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a range, in a task."""
-        return _read(self._reading, partition, self._schema)
-
-
-def _read(
-    reading: Reading, partition: InputPartition, schema: StructType
-) -> Iterator[pa.RecordBatch]:
-    if not isinstance(partition, OffsetRange):  # of a batch run without rows
-        return
-    with told_first():
-        canonical = arrow_schema(spark_schema(reading.source.columns()))
-        wanted = to_arrow_schema(schema, timezone="UTC")
-        try:
-            for batch in reading.batches(partition):
-                # The parts of lists and maps have other names with Spark.
-                yield conform_rows(batch, canonical).cast(wanted)
-        finally:
-            reading.source.close()
+        """The rows of a range, in a task; there is none in a batch run without rows."""
+        if not isinstance(partition, OffsetRange):
+            return iter(())
+        return self._what.given(partition, self._schema, is_streaming=False)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from pyspark.sql import Observation
 
 from windrow.errors import PlanError
 from windrow.operators.engine.base import Counters
-from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
 from windrow.run.late_rows import Arrived, StreamCounts
 from windrow.run.progress import Progress, ProgressView, operator_names, progress_of
@@ -78,25 +77,39 @@ def run_names(query: PhysicalQuery) -> Callable[[str], str]:
     return lambda what: f"{metric_name(query.root, what)}@{run}"
 
 
-class PlanFigures:
-    """Adds up the figures of plans.
+class StageTotals:
+    """Adds up the figures of a query's stages, by their names in EXPLAIN.
 
     Attributes:
+        names: the operators, from the bottom of the plan up.
         shown: per window join, how it runs: as planned, until a worker has chosen.
         steps: per window join whose plan workers choose, how often each plan ran.
-        changes: how often a worker went on with a bucket by another plan.
+        plan_changes: how often a worker went on with a bucket by another plan.
     """
 
     def __init__(self, query: PhysicalQuery) -> None:
         nodes = stateful_nodes(query.root)
-        named = zip(operator_names(nodes), nodes, strict=True)
+        self._root = query.root
+        self.names = operator_names(nodes)
+        self._counters = {name: Counters() for name in self.names}
+        named = zip(self.names, nodes, strict=True)
         self.shown = {name: node.plan_name for name, node in named if node.plan_name}
         self.steps: dict[str, dict[str, int]] = {}
-        self.changes = 0
+        self.plan_changes = 0
 
-    def add(self, stage: str, figures: Mapping[str, int]) -> None:
-        """Takes what a stage reports."""
-        self.changes += figures.get("plan_changes", 0)
+    def add(self, stage: str, figures: Mapping[str, int], *, tell_all: bool) -> None:
+        """Takes what a stage reports; `tell_all`: its levels are those of all buckets."""
+        total = self._counters[stage]
+        for name in COUNTERS:
+            before = getattr(total, name)
+            if name not in _LEVELS:
+                now = before + figures.get(name, 0)
+            elif tell_all:
+                now = figures.get(name, 0)
+            else:
+                now = before + figures.get(_LEVELS[name], 0)
+            setattr(total, name, now)
+        self.plan_changes += figures.get("plan_changes", 0)
         ran = {
             name.removeprefix(STEPS_BY): steps
             for name, steps in figures.items()
@@ -104,12 +117,24 @@ class PlanFigures:
         }
         if not ran:
             return
-        total = self.steps.setdefault(stage, {})
+        steps_of = self.steps.setdefault(stage, {})
         for plan, steps in ran.items():
-            total[plan] = total.get(plan, 0) + steps
+            steps_of[plan] = steps_of.get(plan, 0) + steps
         often = sorted(ran, key=lambda plan: -ran[plan])
         self.shown[stage] = (
             often[0] if len(ran) == 1 else ", ".join(f"{plan} ({ran[plan]})" for plan in often)
+        )
+
+    def record(self, **figures: Any) -> Progress:
+        """These totals with other figures."""
+        return progress_of(
+            self._root,
+            self._counters,
+            is_by_bucket=True,
+            plans=dict(self.shown),
+            plan_steps={name: dict(steps) for name, steps in self.steps.items()},
+            plan_changes=self.plan_changes,
+            **figures,
         )
 
 
@@ -122,10 +147,8 @@ class ProgressReader:
 
     def __init__(self, query: PhysicalQuery) -> None:
         self._time_type = query.time_type
-        self._names = operator_names(stateful_nodes(query.root))
         self._root = query.root
-        self._totals = {name: Counters() for name in self._names}
-        self._plans = PlanFigures(query)
+        self._totals = StageTotals(query)
         self._rows_in = 0
         self._rows_out = 0
         self._watermark: int | None = None
@@ -145,17 +168,13 @@ class ProgressReader:
         watermark = watermark_ticks(_millis(report["eventTime"]), self._time_type)
         tell_all = self._watermark is None or watermark > self._watermark
         self._watermark = watermark
-        for number, name in enumerate(self._names):
-            _add(self._totals[name], of(f"stage_{number}"), tell_all=tell_all)
-            self._plans.add(name, of(f"stage_{number}"))
+        for number, name in enumerate(self._totals.names):
+            self._totals.add(name, of(f"stage_{number}"), tell_all=tell_all)
         for name, arrived in self._arrived(of, watermark).items():
             self._rows_in += arrived.rows
             self.streams.add(name, arrived, watermark)
         self._rows_out += of("answer").get("rows", 0)
-        return _record(
-            self._root,
-            self._totals,
-            self._plans,
+        return self._totals.record(
             batch=int(report["batchId"]),
             rows_in=self._rows_in,
             rows_out=self._rows_out,
@@ -248,51 +267,18 @@ def batch_progress(query: PhysicalQuery, observed: Mapping[str, Mapping[str, Any
 
     Spark does not read what a WHERE removes, or not always: `rows_in` counts what is left.
     """
-    names = operator_names(stateful_nodes(query.root))
-    figures = {name: _figures(observed[f"stage_{i}"]) for i, name in enumerate(names)}
-    totals = {name: Counters() for name in names}
-    plans = PlanFigures(query)
-    for name in names:
-        _add(totals[name], figures[name], tell_all=True)
-        plans.add(name, figures[name])
+    totals = StageTotals(query)
+    figures = {name: _figures(observed[f"stage_{i}"]) for i, name in enumerate(totals.names)}
+    for name, of_stage in figures.items():
+        totals.add(name, of_stage, tell_all=True)
     rows_out = _figures(observed["answer"])["rows"]
     rows_read = sum(of_stage["rows_read"] for of_stage in figures.values())
-    return _record(
-        query.root,
-        totals,
-        plans,
+    return totals.record(
         batch=0,
-        rows_in=rows_read if names else rows_out,
+        rows_in=rows_read if figures else rows_out,
         rows_out=rows_out,
         watermark=MAX_TICK,
         time_type=query.time_type,
-    )
-
-
-def _add(total: Counters, figures: Mapping[str, int], *, tell_all: bool) -> None:
-    """Adds what a stage reports; `tell_all`: its levels are those of all buckets."""
-    for name in COUNTERS:
-        before = getattr(total, name)
-        if name not in _LEVELS:
-            now = before + figures.get(name, 0)
-        elif tell_all:
-            now = figures.get(name, 0)
-        else:
-            now = before + figures.get(_LEVELS[name], 0)
-        setattr(total, name, now)
-
-
-def _record(
-    root: PhysicalNode, totals: Mapping[str, Counters], plans: PlanFigures, **figures: Any
-) -> Progress:
-    return progress_of(
-        root,
-        totals,
-        is_by_bucket=True,
-        plans=dict(plans.shown),
-        plan_steps={name: dict(steps) for name, steps in plans.steps.items()},
-        plan_changes=plans.changes,
-        **figures,
     )
 
 

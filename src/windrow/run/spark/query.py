@@ -89,66 +89,7 @@ PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
 WORKER_PACKAGES = {"google.protobuf": "protobuf", "grpc": "grpcio"}
 
 
-def dataframe(
-    spark: SparkSession,
-    physical: PhysicalQuery,
-    frames: Mapping[str, DataFrame | OutsideFrame],
-    figures: BatchFigures | None = None,
-    planner: Planner | None = None,
-) -> DataFrame:
-    """The answer of a query, batch or streaming.
-
-    Args:
-        spark: the session, classic or Connect.
-        physical: the query.
-        frames: each stream and table, by the name it was registered under.
-        figures: where a batch run counts; a streaming one counts in Spark's progress.
-        planner: chooses the plans of window joins in workers; None: they stay.
-
-    Raises:
-        ResourceError: a setting of the session stands in the way of a streaming query.
-        UnsupportedError: some streams are streaming DataFrames and some are not.
-    """
-    builder = _builder(spark, physical, frames, figures, planner)
-    rows = builder.relation(physical.root)
-    if not ChangelogOutput.of(physical).does_nothing:
-        schema = row_schema(physical.root)
-        rows = _plain(schema, rows).mapInArrow(finisher(physical), schema.ddl())
-    answer = rows.selectExpr(*_answer(physical))
-    return builder.observe(answer, "answer", F.count(F.lit(1)).alias("rows"))
-
-
-def answer_blobs(
-    spark: SparkSession,
-    physical: PhysicalQuery,
-    frames: Mapping[str, DataFrame | OutsideFrame],
-    figures: BatchFigures | None = None,
-    planner: Planner | None = None,
-) -> tuple[DataFrame, AnswerRows] | None:
-    """The answer as blobs of its last stage, and what makes rows of them; None where Spark has to.
-
-    Where nothing but what a worker can do lies above the last stage, who writes the answer unpacks it: the
-    JVM never has its rows. A filter there would leave the JVM without their number.
-    """
-    (path, *others) = row_paths(physical.root)
-    if others or not path.bottom.is_stateful or path.obstacle:
-        return None
-    if path.drops_rows or physical.needs_netting:
-        return None
-    builder = _builder(spark, physical, frames, figures, planner)
-    produced = builder.produced(path.bottom)
-    produced = builder.observe(produced, "answer", F.sum(BLOB_ROWS).alias("rows"))
-    blobs = produced.select("blob").where("blob IS NOT NULL")
-    return blobs, AnswerRows.of(physical, path)
-
-
-def _builder(
-    spark: SparkSession,
-    physical: PhysicalQuery,
-    frames: Mapping[str, DataFrame | OutsideFrame],
-    figures: BatchFigures | None,
-    planner: Planner | None,
-) -> Builder:
+def _is_streaming(physical: PhysicalQuery, frames: Mapping[str, DataFrame | OutsideFrame]) -> bool:
     kinds = {scan.stream: frames[scan.stream].isStreaming for scan in physical.root.scans}
     if len(set(kinds.values())) > 1:
         streaming, bounded = (
@@ -159,11 +100,7 @@ def _builder(
             f"{streaming} streaming, {bounded} not: a query takes one kind or the other",
             hint=f"read {bounded} with spark.readStream too",
         )
-    is_streaming = any(kinds.values())
-    if is_streaming and stateful_nodes(physical.root):
-        check_settings(spark)
-    counting = None if is_streaming else figures or BatchFigures(physical)
-    return Builder(spark, physical, frames, counting, planner)
+    return any(kinds.values())
 
 
 def check_settings(spark: SparkSession) -> None:
@@ -202,23 +139,37 @@ def _is_there(module: str) -> bool:
 
 
 class Builder:
-    """Turns nodes into DataFrames, numbering scans and operators from the bottom up."""
+    """Turns a query into DataFrames, batch or streaming, numbering scans and operators from the bottom up.
+
+    Args:
+        spark: the session, classic or Connect.
+        physical: the query.
+        frames: each stream and table, by the name it was registered under.
+        figures: where a batch run counts; a streaming one counts in Spark's progress.
+        planner: chooses the plans of window joins in workers; None: they stay.
+
+    Raises:
+        ResourceError: a setting of the session stands in the way of a streaming query.
+        UnsupportedError: some streams are streaming DataFrames and some are not.
+    """
 
     def __init__(
         self,
         spark: SparkSession,
         physical: PhysicalQuery,
         frames: Mapping[str, DataFrame | OutsideFrame],
-        figures: BatchFigures | None,
-        planner: Planner | None,
+        figures: BatchFigures | None = None,
+        planner: Planner | None = None,
     ) -> None:
         self._spark = spark
         self._physical = physical
         self._planner = planner
         self._frames = frames
-        self._figures = figures
+        self._is_streaming = is_streaming = _is_streaming(physical, frames)
+        if is_streaming and stateful_nodes(physical.root):
+            check_settings(spark)
+        self._figures = None if is_streaming else figures or BatchFigures(physical)
         self._named = run_names(physical)
-        self._is_streaming = is_streaming = figures is None
         partitions = int(spark.conf.get(PARTITIONS_SETTING) or 1)
         buckets = physical.options.buckets or min(partitions, MOST_BUCKETS)
         # A streaming shuffle has as many partitions as the session says; a batch one needs no
@@ -230,6 +181,31 @@ class Builder:
         self._has_state = physical.root.has_state
         self._scans = 0
         self._operators = 0
+
+    def answer(self) -> DataFrame:
+        """The answer of the query."""
+        physical, rows = self._physical, self.relation(self._physical.root)
+        if not ChangelogOutput.of(physical).does_nothing:
+            schema = row_schema(physical.root)
+            rows = _plain(schema, rows).mapInArrow(finisher(physical), schema.ddl())
+        shown = rows.selectExpr(*_answer(physical))
+        return self.observe(shown, "answer", F.count(F.lit(1)).alias("rows"))
+
+    def answer_blobs(self) -> tuple[DataFrame, AnswerRows] | None:
+        """The answer as blobs of its last stage, and what makes rows of them; None where Spark has to.
+
+        Where nothing but what a worker can do lies above the last stage, who writes the answer unpacks
+        it: the JVM never has its rows. A filter there would leave the JVM without their number.
+        """
+        (path, *others) = row_paths(self._physical.root)
+        if others or not path.bottom.is_stateful or path.obstacle:
+            return None
+        if path.drops_rows or self._physical.needs_netting:
+            return None
+        produced = self.produced(path.bottom)
+        produced = self.observe(produced, "answer", F.sum(BLOB_ROWS).alias("rows"))
+        blobs = produced.select("blob").where("blob IS NOT NULL")
+        return blobs, AnswerRows.of(self._physical, path)
 
     def relation(self, node: PhysicalNode) -> DataFrame:
         """The rows of a node."""

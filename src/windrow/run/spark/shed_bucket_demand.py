@@ -30,7 +30,7 @@ from windrow.operators.columns.arrow_types import less_delay
 from windrow.operators.joins.join_inputs import can_match
 from windrow.physical.load_shedding.limits import Shedding
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.time_join import SheddingJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.run.spark.shed_pane_counts import (
     COUNTED,
     Ints,

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.load_shedding.tokens import Sent
-from windrow.physical.nodes.time_join import SheddingJoin
+from windrow.physical.nodes.shedding_join import SheddingJoin
 from windrow.schema import MAX_TICK, MIN_TICK, Schema
 
 if TYPE_CHECKING:

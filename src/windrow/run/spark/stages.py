@@ -138,10 +138,7 @@ class StagePlan:
             divided among them, of merged rows where those of an aggregate can be.
         partitioning: how rows find their buckets.
         partitions: how many shuffle partitions the buckets are spread over.
-        time_type: the type of event time, the same for all streams of a query.
-        on_late: what happens to late rows.
-        dead_letters: folder for late rows that are kept.
-        options: the query's, of which workers need the memory.
+        options: the query's, of which workers need the memory, and what happens to late rows.
         memory_parts: into how many equal parts the query's memory is divided: its buckets.
         sees_all_streams: whether all streams of the query feed it, so that what these promise is
             the query's watermark.
@@ -160,9 +157,6 @@ class StagePlan:
     node: PhysicalNode
     partitioning: Partitioning
     partitions: int
-    time_type: str
-    on_late: str
-    dead_letters: str | None
     options: Options
     memory_parts: int
     sees_all_streams: bool
@@ -244,9 +238,6 @@ def plan_stage(
         node=node.in_bucket(partitioning.buckets),
         partitioning=partitioning,
         partitions=spread.partitions,
-        time_type=node.time_type,
-        on_late=query.options.on_late,
-        dead_letters=query.options.dead_letters,
         options=query.options,
         memory_parts=sum(
             stage.nodes[0].partitioning(spread.buckets).buckets

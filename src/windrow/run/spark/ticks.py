@@ -135,15 +135,6 @@ def watermark_ticks(millis: int, time_type: str) -> int:
     return original if time_type == "bigint" else original * 1000
 
 
-def shifted_millis(ticks: int, time_type: str) -> int:
-    """The least watermark of Spark's that `watermark_ticks` gives these ticks, or more, for."""
-    if ticks in {MIN_TICK, MAX_TICK}:
-        return 1 if ticks == MIN_TICK else MAX_TICK
-    if time_type == "date":
-        return ticks * _DAY_MS + _SHIFT_MS["date"]
-    return (ticks if time_type == "bigint" else -(-ticks // 1000)) + _SHIFT_MS[time_type]
-
-
 def _out_of_reach(stream: str) -> DataError:
     return DataError(
         "time-out-of-reach",

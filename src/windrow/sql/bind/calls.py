@@ -17,7 +17,7 @@ from windrow.plan.functions import UserFunction
 from windrow.plan.nodes.bestmatch_join import MINDIST, SUBSET, YOUNGEST
 from windrow.sql.bind.scope import flat_column
 from windrow.sql.grammar.dialect import Windrow, WindrowParser
-from windrow.sql.grammar.spans import forget, span_of
+from windrow.sql.grammar.spans import cast_to, forget, span_of
 from windrow.sql.render.numbers import wider_type
 
 Functions = Mapping[str, UserFunction]
@@ -144,4 +144,4 @@ def cast_argument(tree: exp.Expr, type_: str, wanted: str, function: UserFunctio
             reason="an argument is cast only to a type that holds all its values",
             hint=f"cast it, for instance  CAST(.. AS {wanted.upper()})",
         ).at(span_of(tree))
-    return exp.cast(tree.copy(), exp.DataType.build(wanted, dialect="spark"))
+    return cast_to(tree, wanted)

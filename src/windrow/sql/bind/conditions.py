@@ -64,16 +64,11 @@ Taker = Callable[[exp.Expr], bool]
 """Takes a resolved conjunct that belongs to a join with a table; says whether it has."""
 
 
-def take_none(_: exp.Expr) -> bool:
-    """Leaves every conjunct."""
-    return False
-
-
 def sort_conditions(
     trees: Sequence[exp.Expr],
     scope: Scope,
     streams: Scope | None = None,
-    taken: Taker = take_none,
+    taken: Taker | None = None,
 ) -> Conditions:
     """Every conjunct of WHERE and ON in its place.
 
@@ -101,7 +96,7 @@ def sort_conditions(
 
 
 def sort_filters(
-    trees: Sequence[exp.Expr], scope: Scope, taken: Taker = take_none
+    trees: Sequence[exp.Expr], scope: Scope, taken: Taker
 ) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """WHERE over a join that is not inner: windows, which belong to ON, and predicates, resolved.
 
@@ -113,7 +108,7 @@ def sort_filters(
 
 
 def _resolved(
-    trees: Sequence[exp.Expr], scope: Scope, clauses: list[exp.Expr], taken: Taker
+    trees: Sequence[exp.Expr], scope: Scope, clauses: list[exp.Expr], taken: Taker | None
 ) -> Iterator[tuple[exp.Expr, Span | None]]:
     """The conjuncts that are conditions, resolved, and their places; windows go to `clauses`."""
     for conjunct in conjuncts(trees):
@@ -122,7 +117,7 @@ def _resolved(
             continue
         refuse_misplaced(conjunct)
         resolved = scope.resolve(conjunct)
-        if not taken(resolved):
+        if taken is None or not taken(resolved):
             yield resolved, span_of(conjunct)
 
 

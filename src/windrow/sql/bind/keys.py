@@ -23,7 +23,7 @@ from windrow.plan.nodes.project import Project
 from windrow.schema import Field, Schema
 from windrow.sql.bind.scope import Scope
 from windrow.sql.grammar.refuse import unsupported
-from windrow.sql.grammar.spans import bare, span_of
+from windrow.sql.grammar.spans import bare, cast_to, span_of
 from windrow.sql.render.numbers import wider_type
 from windrow.sql.render.render import Renderer
 
@@ -148,9 +148,7 @@ def _key_column(
 
 
 def _in_type(term: _Term, type_: str) -> exp.Expr:
-    if term.type == type_:
-        return term.tree
-    return exp.cast(term.tree.copy(), exp.DataType.build(type_, dialect="spark"))
+    return term.tree if term.type == type_ else cast_to(term.tree, type_)
 
 
 def free_name(name: str, schema: Schema) -> str:

@@ -186,12 +186,9 @@ class Scope:
                 hint=f"write the alias before it, for instance {found[0]}",
             ).at(span_of(column))
         if len(parts) > 1:
-            raise UnknownColumn(
-                "unknown-column",
-                f"nothing in FROM is called {parts[0]!r}",
-                reason=f"{'.'.join(parts)} needs a stream of that alias",
-                hint=f"there are {nearest(parts[0], [source.alias for source in self.sources])}",
-            ).at(span_of(column))
+            raise self.unknown_alias(
+                column, parts[0], f"{'.'.join(parts)} needs a stream of that alias"
+            )
         raise self._unknown(column, parts[0], list(self.sources))
 
     def refuse_hidden(self, parts: tuple[str, ...], node: exp.Expr) -> None:
@@ -206,6 +203,15 @@ class Scope:
                     f" {source.alias} is in reach of ON",
                     hint=f"move the condition to ON, or write an inner join to read {source.alias}",
                 ).at(span_of(node))
+
+    def unknown_alias(self, node: exp.Expr, alias: str, reason: str = "") -> UnknownColumn:
+        """The error of an alias that nothing in FROM has."""
+        return UnknownColumn(
+            "unknown-column",
+            f"nothing in FROM is called {alias!r}",
+            reason=reason,
+            hint=f"there are {nearest(alias, [source.alias for source in self.sources])}",
+        ).at(span_of(node))
 
     def _unknown(self, column: exp.Column, name: str, among: list[FromItem]) -> UnknownColumn:
         names = [n for source in among for n, _ in source.columns]

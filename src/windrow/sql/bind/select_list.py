@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from windrow.errors import BindError, Span, UnknownColumn, nearest
+from windrow.errors import BindError, Span
 from windrow.plan.aggregates import AGGREGATES
 from windrow.plan.aggregates.function import AggregateFunction, DistinctRule
 from windrow.plan.exprs import Expr, Named
@@ -65,11 +65,7 @@ def _star(expression: exp.Expr, scope: Scope) -> list[int] | None:
     source = scope.source_named(table)
     if source is None:
         scope.refuse_hidden((table, "*"), expression)
-        raise UnknownColumn(
-            "unknown-column",
-            f"nothing in FROM is called {table!r}",
-            hint=f"there are {nearest(table, [s.alias for s in scope.sources])}",
-        ).at(span_of(expression))
+        raise scope.unknown_alias(expression, table)
     return [source]
 
 

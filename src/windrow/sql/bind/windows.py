@@ -24,7 +24,7 @@ from windrow.plan.texts import listed
 from windrow.plan.windows import UNBOUNDED, Bound, WindowGraph
 from windrow.sql.bind.lengths import window_ends, window_ticks
 from windrow.sql.bind.scope import InnerWindow, Scope
-from windrow.sql.grammar.clauses import PairWindow, WindowClause
+from windrow.sql.grammar.clauses import PairWindow
 from windrow.sql.grammar.spans import span_of, text_of
 
 Places = Mapping[str, Span | None]
@@ -197,7 +197,6 @@ def read_windows(clauses: Sequence[exp.Expr], scope: Scope) -> StatedWindows:
     directed: list[Bound] = []
     uniform: InnerWindow | None = None
     for clause in clauses:
-        _check_clause(clause)
         text = text_of(clause, scope.sql)
         if isinstance(clause, PairWindow):
             bounds.append(_pair_bound(clause, scope))
@@ -291,15 +290,6 @@ def refuse_window_of_table(name: exp.Expr, scope: Scope) -> None:
             reason="a table does not move: all its rows are there at every instant",
             hint="leave the window out, or name two streams",
         ).at(span_of(name))
-
-
-def _check_clause(clause: exp.Expr) -> None:
-    if not isinstance(clause, WindowClause):
-        raise ParseError(
-            "window-not-read",
-            "a window clause starts with WINDOW or DWINDOW",
-            hint="for instance  WINDOW (a, b) = INTERVAL '5' SECONDS",
-        ).at(span_of(clause))
 
 
 def goes_either_way(clauses: Sequence[exp.Expr]) -> bool:

@@ -66,6 +66,11 @@ def is_flat(node: exp.Expr) -> bool:
     return bool(node.meta.get(_FLAT))
 
 
+def cast_to(tree: exp.Expr, type_: str) -> exp.Expr:
+    """The tree cast to a Spark type."""
+    return exp.cast(tree.copy(), exp.DataType.build(type_, dialect="spark"))
+
+
 def bare(tree: exp.Expr) -> exp.Expr:
     """The tree without parentheses around it."""
     while isinstance(tree, exp.Paren):

@@ -19,7 +19,7 @@ from windrow.schema import Field, Schema
 from windrow.sql.bind.scope import flat_column
 from windrow.sql.bind.sources import Relation
 from windrow.sql.grammar.refuse import refuse_modifiers, unsupported
-from windrow.sql.grammar.spans import span_of
+from windrow.sql.grammar.spans import cast_to, span_of
 from windrow.sql.render.numbers import common_type
 from windrow.sql.render.render import Renderer
 
@@ -129,12 +129,12 @@ def _with_columns(node: Project, fields: tuple[Field, ...], renderer: Renderer) 
         names = [field.name for field in fields]
         items = tuple(Named(n, item.expr) for n, item in zip(names, node.items, strict=True))
         return Project(node.input, items, Schema(fields))
-    trees: list[exp.Expr] = []
-    for own, field in zip(node.schema.fields, fields, strict=True):
-        tree: exp.Expr = flat_column(own.name)
-        if own.type != field.type:
-            tree = exp.cast(tree, exp.DataType.build(field.type, dialect="spark"))
-        trees.append(tree)
+    trees = [
+        flat_column(own.name)
+        if own.type == field.type
+        else cast_to(flat_column(own.name), field.type)
+        for own, field in zip(node.schema.fields, fields, strict=True)
+    ]
     exprs = renderer.typed(node.schema, trees)
     items = tuple(Named(field.name, expr) for field, expr in zip(fields, exprs, strict=True))
     return Project(node, items, Schema(fields))

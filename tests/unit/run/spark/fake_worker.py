@@ -17,10 +17,23 @@ from windrow.run.spark.bucket_worker import BucketWorker
 from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.processor import StageProcessor
 from windrow.run.spark.stages import StagePlan
-from windrow.run.spark.ticks import shifted_millis
-from windrow.schema import MIN_TICK
+from windrow.run.spark.ticks import BIGINT_REACH, SHIFT_DAYS
+from windrow.schema import MAX_TICK, MIN_TICK
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("k", pa.int64()), ("v", pa.int64())])
+
+
+DAY_MS = 86_400_000
+
+
+def shifted_millis(ticks: int, time_type: str) -> int:
+    """The least watermark of Spark's that `watermark_ticks` gives these ticks, or more, for."""
+    if ticks in {MIN_TICK, MAX_TICK}:
+        return 1 if ticks == MIN_TICK else MAX_TICK
+    if time_type == "bigint":
+        return ticks + BIGINT_REACH
+    millis = ticks * DAY_MS if time_type == "date" else -(-ticks // 1000)
+    return millis + SHIFT_DAYS * DAY_MS
 
 
 class Watermark:

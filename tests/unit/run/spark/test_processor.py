@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from bags import bag
 from cases.driving import step
-from unit.run.spark.fake_worker import Worker, planned
+from unit.run.spark.fake_worker import Worker, planned, shifted_millis
 
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.columns.changes import ChangeBatch
@@ -24,7 +24,6 @@ from windrow.run.spark import bucket_worker
 from windrow.run.spark.chunk_cache import ChunkCache
 from windrow.run.spark.packing import to_changes
 from windrow.run.spark.stages import Spread, plan_stage, stateful_nodes
-from windrow.run.spark.ticks import shifted_millis
 from windrow.schema import MIN_TICK
 
 JOIN = "SELECT a.ts, b.ts AS bts FROM a, b WHERE a.k = b.k WINDOW = 5"

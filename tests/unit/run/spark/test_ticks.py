@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unit.run.spark.fake_worker import shifted_millis
 
 from windrow.run.spark.ticks import (
     BIGINT_REACH,
     SHIFT_DAYS,
     lateness_text,
     promised_ticks,
-    shifted_millis,
     watermark_ticks,
 )
 from windrow.schema import MAX_TICK, MIN_TICK

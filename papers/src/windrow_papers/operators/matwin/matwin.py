@@ -33,13 +33,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from windrow.kernels.epsilon_grid import Int64s, meeting_pages
-from windrow.operators.bestmatch.pages.page_file import (
-    LEAST,
-    Frames,
-    PageFile,
-    StandardWindow,
-    edges,
-)
+from windrow.operators.bestmatch.pages.page_file import LEAST, Frames, PageFile, edges
 from windrow.operators.bestmatch.pages.page_search import GALLOP, Column, VisitOrder
 from windrow_papers.kernels.matwin.best import GONE, Bounds, Reach, Side, compare_pages
 from windrow_papers.kernels.matwin.heapsort import sort_places
@@ -50,6 +44,7 @@ from windrow_papers.operators.matwin.pages import (
     SCHEDULERS,
     CelledPageFile,
     MatWinCounts,
+    StandardWindow,
 )
 from windrow_papers.operators.matwin.source import GRID_ORDER, PageSource
 
@@ -174,7 +169,7 @@ class MatWin:
         self._setting = setting
         self._eps = np.array(eps, np.int64)
         widths = np.maximum(self._eps[1:], 1) if setting.is_grid_ordered else self._eps[:0]
-        self._frames = Frames(setting.buffers, setting.page_rows, len(eps) + 1, self.counts)
+        self._frames = Frames(setting.buffers, setting.page_rows, len(eps) + 1)
         self._file = CelledPageFile(self._frames, widths, self.counts, folder)
         self._sides = tuple(
             _Stream(source, self._file, setting, len(eps)) for source in (left, right)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from windrow.operators.bestmatch.pages.page_file import Frames, Page, PageCounts, PageFile
+from windrow.operators.bestmatch.pages.page_file import (
+    Frames,
+    Page,
+    PageCounts,
+    PageFile,
+    drop_expired,
+    merged_runs,
+    written_run,
+)
 from windrow.operators.bestmatch.pages.page_search import (
     CRABSTEP,
     GALLOP,
@@ -65,3 +73,24 @@ class CelledPageFile(PageFile):
     def cells_of(self, page: Page) -> Int64s:
         """Where the cells of a page start."""
         return self._cells[page.slot]
+
+
+class StandardWindow:
+    """The window of one stream as one sorted sequence of pages."""
+
+    def __init__(self, file: PageFile) -> None:
+        self.pages: list[Page] = []
+        self._file = file
+        self._runs: list[list[Page]] = []
+
+    def store(self, places: Int64s) -> None:
+        """Writes rows in grid order, wherever they are in memory, as a run."""
+        self._runs.append(written_run(self._file, places))
+
+    def settle(self, lower: int) -> None:
+        """Makes one sequence of all; rows whose y1 is below `lower` are no more."""
+        self.pages = drop_expired(self._file, self.pages, lower)
+        if not self._runs:
+            return
+        self.pages = merged_runs(self._file, [self.pages, *self._runs], lower)
+        self._runs = []

@@ -89,7 +89,6 @@ class PageCounts:
         writes: pages written.
         gallops: updates that ran in gallop mode.
         crabsteps: updates that ran in crabstep mode.
-        most_held: pages that were in memory at once, at most.
         sorted_rows: rows of a query that were sorted.
         work: comparisons, as the kernels list them.
     """
@@ -100,7 +99,6 @@ class PageCounts:
     writes: int = 0
     gallops: int = 0
     crabsteps: int = 0
-    most_held: int = 0
     sorted_rows: int = 0
     work: Int64s = field(default_factory=lambda: np.zeros(KINDS_OF_WORK, np.int64))
 
@@ -116,12 +114,11 @@ class Frames:
     `buffers` says how many there are; rows have so many columns.
     """
 
-    def __init__(self, buffers: int, page_rows: int, columns: int, counts: PageCounts) -> None:
+    def __init__(self, buffers: int, page_rows: int, columns: int) -> None:
         self.buffers = buffers
         self.page_rows = page_rows
         self.rows = np.empty((buffers * page_rows, columns), np.int64)
         self._free = list(range(buffers))
-        self._counts = counts
 
     @property
     def free(self) -> int:
@@ -136,9 +133,7 @@ class Frames:
         """
         if not self._free:
             raise InternalError("no-free-frame", f"all {self.buffers} page frames are in use")
-        frame = self._free.pop()
-        self._counts.most_held = max(self._counts.most_held, self.buffers - len(self._free))
-        return frame
+        return self._free.pop()
 
     def give_back(self, frames: Sequence[int]) -> None:
         """Frees frames."""
@@ -237,27 +232,6 @@ def drop_expired(file: PageFile, pages: Sequence[Page], lower: int) -> list[Page
     """The pages that have a row of the window; the others are forgotten without being read."""
     file.forget([page for page in pages if page.newest < lower])
     return [page for page in pages if page.newest >= lower]
-
-
-class StandardWindow:
-    """The window of one stream as one sorted sequence of pages."""
-
-    def __init__(self, file: PageFile) -> None:
-        self.pages: list[Page] = []
-        self._file = file
-        self._runs: list[list[Page]] = []
-
-    def store(self, places: Int64s) -> None:
-        """Writes rows in grid order, wherever they are in memory, as a run."""
-        self._runs.append(written_run(self._file, places))
-
-    def settle(self, lower: int) -> None:
-        """Makes one sequence of all; rows whose y1 is below `lower` are no more."""
-        self.pages = drop_expired(self._file, self.pages, lower)
-        if not self._runs:
-            return
-        self.pages = merged_runs(self._file, [self.pages, *self._runs], lower)
-        self._runs = []
 
 
 class TieredWindow:

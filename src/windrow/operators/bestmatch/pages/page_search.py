@@ -42,7 +42,14 @@ import numpy as np
 
 from windrow.kernels.bestmatch import Index, Measures, Probes, best_of_runs, best_pairs
 from windrow.kernels.epsilon_grid import Edges, Int64s, meeting_pages, reached_cells
-from windrow.operators.bestmatch.pages.page_file import LEAST, Page, StandardWindow, edges, gather
+from windrow.operators.bestmatch.pages.page_file import (
+    LEAST,
+    Page,
+    edges,
+    gather,
+    merged_runs,
+    written_run,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -358,18 +365,16 @@ class PageSearch:
             starts = [self._frames.place(frame) for frame in frames]
             parts = [places[at : at + size] for at in range(0, len(places), size)]
             return _Asking([self._file.described(part) for part in parts], starts, frames), is_exact
-        run = StandardWindow(self._file)
-        is_exact = True
+        runs, is_exact = [], True
         for start in range(0, len(rows), most):
             part = rows.slice(start, min(start + most, len(rows)))
             lines, is_own = self._coder.lines(part, self._port, numbers[start : start + most])
             is_exact &= is_own
             frames, places = self._in_frames(lines[self._coder.order(lines)])
             if len(places):
-                run.store(places)
+                runs.append(written_run(self._file, places))
             self._frames.give_back(frames)
-        run.settle(LEAST)
-        return _Asking(run.pages, None), is_exact
+        return _Asking(merged_runs(self._file, runs, LEAST), None), is_exact
 
     def _in_frames(self, lines: Int64s) -> tuple[list[int], Int64s]:
         """Copies lines into frames; gives these, and where each line is."""

@@ -263,7 +263,7 @@ class PagedWindows:
         self.coder = coder
         self.sizes = sizes
         self.counts = counts
-        self.frames = Frames(sizes.buffers, sizes.page_rows, coder.columns, counts)
+        self.frames = Frames(sizes.buffers, sizes.page_rows, coder.columns)
         widths = np.ones(coder.cells, np.int64)
         self.file = PageFile(self.frames, widths, counts, folder)
         self._by_cell = by_cell

@@ -44,7 +44,7 @@ from windrow.operators.columns.changes import ROW_BITS, ChangeBatch, Places, sel
 from windrow.operators.columns.chunks import Chunk, ChunkBuffer, ChunkSlice
 from windrow.operators.columns.key_columns import column_words, is_exact, mixed_words
 from windrow.operators.engine.base import Counters
-from windrow.operators.joins.join_inputs import can_match, last_needed, only_inserts
+from windrow.operators.joins.join_inputs import can_match, first_drop, last_needed, only_inserts
 from windrow.operators.joins.tuple_at_a_time.tuple_words import (
     compared_pairs,
     comparison_words,
@@ -52,7 +52,6 @@ from windrow.operators.joins.tuple_at_a_time.tuple_words import (
     range_words,
 )
 from windrow.physical.nodes.time_join import TimeJoin
-from windrow.schema import MAX_TICK, MIN_TICK
 
 LEAST_ROOM = 64
 """Tuples that an empty lane has room for."""
@@ -322,12 +321,7 @@ class LanedInputs:
 
     def due(self) -> int:
         """The least watermark that drops a row."""
-        dues = [
-            rows.buffer.first + retention + 1
-            for rows, retention in zip(self.rows, self._retention, strict=True)
-            if len(rows)
-        ]
-        return max(MIN_TICK, min([*dues, MAX_TICK]))
+        return first_drop((rows.buffer for rows in self.rows), self._retention)
 
     def count(self) -> None:
         """Counts what is held."""

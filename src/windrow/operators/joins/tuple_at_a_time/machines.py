@@ -91,8 +91,8 @@ def few(node: TimeJoin, first: Int64s) -> SweepMachine:
     return FewMachine(
         conditions_of(node),
         first,
+        np.array([[start, *probe_order(node, start)] for start in starts]),
         method=node.method,
-        order=np.array([[start, *probe_order(node, start)] for start in starts]),
         comparisons=comparisons,
     )
 

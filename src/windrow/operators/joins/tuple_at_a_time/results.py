@@ -23,7 +23,7 @@ from windrow.kernels.tuple_at_a_time.tape import PROBES, TOUCHED, Int64s, room_f
 from windrow.operators.columns.changes import ChangeBatch, Places
 from windrow.operators.columns.key_columns import equal_values
 from windrow.operators.engine.base import Counters
-from windrow.operators.joins.join_steps import Predicates
+from windrow.operators.joins.join_steps import Predicates, meets_all
 from windrow.operators.joins.tuple_at_a_time.lanes import LaneRows, Lanes
 from windrow.physical.algorithms import PIPELINE
 from windrow.physical.nodes.time_join import TimeJoin
@@ -97,18 +97,10 @@ class JoinResults:
         """Whether combinations meet all bounds of one of two graphs; None where there is one."""
         if self._node.alternative is None:
             return None
-        times = self._lanes.tape.times[positions]
-        answer = np.zeros(len(times), np.bool_)
-        for graph in self._node.ways:
-            meets = np.ones(len(times), np.bool_)
-            for bound in graph.stated:
-                if bound.left not in ports or bound.right not in ports:
-                    continue
-                # No overflow: the machine's bounds have kept every difference in reach.
-                distance = times[:, bound.right] - times[:, bound.left]
-                meets &= (distance >= -bound.lo) & (distance <= bound.hi)
-            answer |= meets
-        return answer
+        times = {port: self._lanes.tape.times[positions[:, port]] for port in ports}
+        ways = [meets_all(graph.stated, times, len(positions)) for graph in self._node.ways]
+        meets_one: Flags = np.logical_or.reduce(ways)
+        return meets_one
 
     def _has_equal_keys(
         self, positions: Int64s, ports: Sequence[int], added: int | None

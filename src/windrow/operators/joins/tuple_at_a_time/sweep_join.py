@@ -35,7 +35,13 @@ from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice
 from windrow.operators.engine.base import Operator, Snapshot
 from windrow.operators.joins.bew_join import BewJoinOp
-from windrow.operators.joins.join_inputs import last_needed, parted, state_of, stored_state
+from windrow.operators.joins.join_inputs import (
+    first_drop,
+    last_needed,
+    parted,
+    state_of,
+    stored_state,
+)
 from windrow.operators.joins.tuple_at_a_time.lanes import LanedInputs, merged_turns
 from windrow.operators.joins.tuple_at_a_time.results import JoinResults
 from windrow.physical.nodes.time_join import TimeJoin
@@ -83,12 +89,8 @@ class SweepJoinOp(Operator):
     def due(self) -> int:
         """The least watermark that releases or drops a row."""
         joined = self._inputs if self._ahead is None else self._ahead
-        waiting = [
-            buffer.first + min(retention, 0) + 1
-            for buffer, retention in zip(self._waiting, self._retention, strict=True)
-            if buffer.slices
-        ]
-        return max(MIN_TICK, min([joined.due(), *waiting]))
+        waiting = first_drop(self._waiting, [min(kept, 0) for kept in self._retention])
+        return min(joined.due(), waiting)
 
     def buffers(self) -> Sequence[ChunkBuffer]:
         """The rows that wait, and those that have been joined."""

@@ -39,6 +39,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.columns.key_columns import fixed_values
 from windrow.operators.columns.total_order import (
     Ranks,
     numbers_of,
@@ -158,8 +159,6 @@ def _reals(column: pa.Array) -> Reals:
     """A column of numbers as doubles; decimals within a few roundings."""
     if not pa.types.is_decimal(column.type):
         return numbers_of(column).astype(np.float64)
-    if not len(column):
-        return np.zeros(0)
     low, high = _halves(column)
     # Of the size, not of the number: halves of two's complement would cancel out.
     is_negative = high < 0
@@ -175,8 +174,6 @@ def _whole_numbers(column: pa.Array, scale: int) -> Ranks:
     """A column of whole numbers, times, or decimals in units of a scale."""
     if not pa.types.is_decimal(column.type):
         return numbers_of(column).astype(np.int64)
-    if not len(column):
-        return np.zeros(0, np.int64)
     # The lower half of a decimal of 128 bits; the planner takes those that fit in it.
     units, _ = _halves(column)
     return np.where(valid_rows(column), units, 0) * np.int64(10 ** (scale - column.type.scale))
@@ -184,9 +181,8 @@ def _whole_numbers(column: pa.Array, scale: int) -> Ranks:
 
 def _halves(column: pa.Array) -> tuple[Ranks, Ranks]:
     """The lower and the higher 64 bits of decimals of 128."""
-    halves = np.frombuffer(column.buffers()[1], np.int64)
-    own = halves[2 * column.offset : 2 * (column.offset + len(column))]
-    return own[0::2], own[1::2]
+    halves = fixed_values(column, "<i8")
+    return halves[::2], halves[1::2]
 
 
 def compared_pairs(node: MultiJoin) -> tuple[OrderedPair, ...]:
