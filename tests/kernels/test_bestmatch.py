@@ -65,7 +65,7 @@ def probes_of(asked, dimensions):
 
 
 def integers(limits):
-    return Measures(np.zeros(len(limits), np.bool_), np.array(limits, np.uint64))
+    return Measures(np.zeros(len(limits), np.uint8), np.array(limits, np.uint64))
 
 
 def by_hand(rows, asked, limits, *, is_pruned):
@@ -142,7 +142,7 @@ def test_an_infinite_value_is_measured_and_the_distance_of_two_infinities_is_not
     vectors = bits([math.inf, -math.inf, 1.5, -0.0])
     index = index_of([(0, 0, (vector,)) for vector in vectors], 1)
     asked = [((0, 0), (0, 0), (value,)) for value in bits([math.inf, 0.0])]
-    measures = Measures(np.array([True]), np.array([NO_LIMIT], np.uint64))
+    measures = Measures(np.array([FLOAT], np.uint8), np.array([NO_LIMIT], np.uint64))
     with np.errstate(invalid="ignore"):  # heard only where the kernel runs uncompiled
         pairs = best_pairs(index, probes_of(asked, 1), measures, False)
     found = sorted(
@@ -182,7 +182,7 @@ def test_a_window_lets_in_what_lies_from_a_value_up_to_its_limit():
 def test_a_limit_on_doubles_includes_its_end():
     index = index_of([(0, 0, (value,)) for value in bits([0.75, 0.5, 0.25])], 1)
     asked = [((0, 0), (0, 0), tuple(bits([0.25])))]
-    measures = Measures(np.array([True]), bits([0.25]))
+    measures = Measures(np.array([FLOAT], np.uint8), bits([0.25]))
     pairs = best_pairs(index, probes_of(asked, 1), measures, False)
     assert sorted(pairs.rows.tolist()) == [1, 2]
 
@@ -213,6 +213,14 @@ def test_the_best_of_each_run_are_those_that_none_of_the_run_dominates(runs):
         if not any(dominates(other, vector) for other in run)
     ]
     assert sorted(best_of_runs(starts, distances)) == expected
+
+
+def test_a_pair_is_dominated_by_one_that_is_better_by_less_than_their_scores_can_tell():
+    rows = [(0, 0, (11, 2**62 + 1)), (0, 0, (10, 2**62)), (0, 0, (0, 2**64 - 1))]
+    rows += [(0, 0, (2**64 - 1, 0))]
+    asked = [((0, 0), (0, 0), (0, 0))]
+    pairs = best_pairs(index_of(rows, 2), probes_of(asked, 2), integers([NO_LIMIT] * 2), True)
+    assert sorted(pairs.rows.tolist()) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("is_pruned", [True, False])

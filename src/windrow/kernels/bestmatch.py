@@ -24,13 +24,17 @@ An index holds the rows of one chunk by group, within a group by time:
 A probe asks for a span of groups and a span of times, both ends included: one key, or the cells of
 a grid that its epsilon reaches (the epsilon grid order of the bestmatch paper, section 3.3.1).
 
-The skyline of a probe is kept at the end of the output, by a block-nested loop: a candidate is
-compared with the pairs kept so far, puts out those that it dominates, and moves the pair that
-dominates or equals it to the front, where the next candidate meets it first. (Many ties then cost
-one comparison each: whatever equals an undominated pair is undominated.)
+What is near enough is found dimension by dimension: each pass over the rows that are left keeps those
+within its limit, without a branch that the processor would have to guess, for about half of them go.
 
-Cost: for each probe and group a binary search, then every row within the span of times once, each
-against the skyline of its probe. The counter counts the rows within the span.
+The best of them are then found in rounds. The pair of least score (the sum of its codes, each as a share
+of what the pairs span) is dominated by none; it leaves out what it dominates, most in the first rounds:
+
+    [ best so far | the rest ]     one round:     [ best so far | pivot | not dominated by it ]
+
+Cost: for each probe and group a binary search, then every row within the span of times once, those near
+enough once per dimension, and of these, for each of the best, all that the ones before have left. (Equal
+pairs go with one of them, in one round.) The counter counts the rows within the span.
 """
 
 from __future__ import annotations
@@ -47,6 +51,9 @@ NO_LIMIT = 2**64 - 1
 
 INTEGER, FLOAT, YOUNGEST, WINDOW, SINGLE = 0, 1, 2, 3, 4
 """How a dimension is measured."""
+
+INFINITY = 0x7FF0_0000_0000_0000
+"""The bits of an infinite distance; those of a NaN are above."""
 
 
 class Index(NamedTuple):
@@ -72,7 +79,7 @@ class Probes(NamedTuple):
 class Measures(NamedTuple):
     """How each dimension is measured; the first that is above its limit ends a comparison."""
 
-    kinds: NDArray[Any]  # bool where all are INTEGER or FLOAT, else uint8
+    kinds: NDArray[np.uint8]
     limits: NDArray[np.uint64]
 
 
@@ -98,132 +105,197 @@ def best_pairs(
     """
     groups, starts, times, right, rows = index
     first_group, last_group, first_time, last_time, left = probes
+    kinds, limits = measures
+    dimensions = len(limits)
     pair_probes = np.empty(256, np.int64)
     pair_rows = np.empty(256, np.int64)
-    # One row more than pairs: a candidate is measured in the row after the last pair.
-    codes = np.empty((257, left.shape[1]), np.uint64)
+    pair_codes = np.empty((256, dimensions), np.uint64)
+    near = np.empty(256, np.int64)
+    codes = np.empty((256, dimensions), np.uint64)
+    chosen, scores = np.empty(256, np.int64), np.empty(256, np.float64)
     count = 0
     comparisons = 0
     for probe in range(len(first_time)):
-        skyline = count  # the pairs of this probe: [skyline, count)
-        wanted = left[probe]
+        found = 0
         group = _first_not_below(groups, 0, len(groups), first_group[probe])
         while group < len(groups) and groups[group] <= last_group[probe]:
             stop = starts[group + 1]
             at = _first_not_below(times, starts[group], stop, first_time[probe])
             stop = _first_above(times, at, stop, last_time[probe])
             comparisons += stop - at
-            at = _next_candidate(wanted, right, at, stop, measures, codes, count)
-            while at < stop:
-                place = count
-                if is_pruned:
-                    place = _place(pair_rows, codes, skyline, count)
-                if place >= 0:
-                    pair_probes[place] = probe
-                    pair_rows[place] = rows[at]
-                    count = place + 1
-                if count == len(pair_rows):
-                    pair_probes = longer(pair_probes)
-                    pair_rows = longer(pair_rows)
-                    codes = _taller(codes)
-                at = _next_candidate(wanted, right, at + 1, stop, measures, codes, count)
+            while found + stop - at > len(near):
+                near = longer(near)
+            for row in range(at, stop):
+                near[found] = row
+                found += 1
             group += 1
-    return Pairs(pair_probes[:count], pair_rows[:count], codes[:count], comparisons)
+        for k in range(dimensions):
+            found = _near(kinds[k], limits[k], left[probe, k], right, k, near, found)
+        if found > len(codes):
+            codes = np.empty((len(near), dimensions), np.uint64)
+            chosen, scores = np.empty(len(near), np.int64), np.empty(len(near), np.float64)
+        for k in range(dimensions):
+            for at in range(found):
+                codes[at, k] = _code(kinds[k], left[probe, k], right[near[at], k])
+        best = _best_first(codes, 0, found, chosen, scores, is_pruned)
+        while count + best > len(pair_rows):
+            pair_probes = longer(pair_probes)
+            pair_rows = longer(pair_rows)
+            pair_codes = _taller(pair_codes)
+        for place in range(best):
+            at = chosen[place]
+            pair_probes[count] = probe
+            pair_rows[count] = rows[near[at]]
+            for k in range(dimensions):
+                pair_codes[count, k] = codes[at, k]
+            count += 1
+    return Pairs(pair_probes[:count], pair_rows[:count], pair_codes[:count], comparisons)
 
 
 @kernel
 def best_of_runs(starts: NDArray[np.int64], codes: NDArray[np.uint64]) -> NDArray[np.int64]:
     """The pairs that no other pair of the same run dominates; run i is [starts[i], starts[i+1])."""
     kept = np.empty(len(codes), np.int64)
-    ranked = np.empty((len(codes) + 1, codes.shape[1]), np.uint64)
+    longest = 0
+    for run in range(len(starts) - 1):
+        longest = max(longest, starts[run + 1] - starts[run])
+    chosen, scores = np.empty(longest, np.int64), np.empty(longest, np.float64)
     count = 0
     for run in range(len(starts) - 1):
-        skyline = count
-        for pair in range(starts[run], starts[run + 1]):
-            for k in range(codes.shape[1]):
-                ranked[count, k] = codes[pair, k]
-            place = _place(kept, ranked, skyline, count)
-            if place >= 0:
-                kept[place] = pair
-                count = place + 1
+        start = starts[run]
+        best = _best_first(codes, start, starts[run + 1] - start, chosen, scores, True)
+        for place in range(best):
+            kept[count] = start + chosen[place]
+            count += 1
     return kept[:count]
 
 
 @kernel
-def _place(rows: NDArray[np.int64], codes: NDArray[np.uint64], skyline: int, candidate: int) -> int:
-    """Where the candidate, measured after the skyline, joins it; -1 when it is dominated.
-
-    What it dominates is moved behind that place:
-
-        [ skyline ............ | place: the candidate | dominated, or free ]
-    """
-    dimensions = codes.shape[1]
-    last = candidate
-    at = skyline
-    while at < last:
-        is_better = False  # the pair at `at`, than the candidate
-        is_worse = False
-        for k in range(dimensions):
-            if codes[at, k] < codes[candidate, k]:
-                is_better = True
-            elif codes[at, k] > codes[candidate, k]:
-                is_worse = True
-        if is_better and is_worse:
-            at += 1
-        elif is_worse:
-            last -= 1
-            _swap(rows, codes, at, last)
+def _near(
+    kind: int,
+    limit: int,
+    wanted: int,
+    right: NDArray[np.uint64],
+    dimension: int,
+    near: NDArray[np.int64],
+    rows: int,
+) -> int:
+    """Moves those of near[:rows] that are within the limit in one dimension to the front; how many."""
+    if kind in (FLOAT, SINGLE):
+        limit = min(limit, INFINITY)  # the bits of a NaN are above it
+    kept = 0
+    for at in range(rows):
+        row = near[at]
+        near[kept] = row
+        other = right[row, dimension]
+        if kind == WINDOW:
+            kept += (other >= wanted) & (other - wanted <= limit)
         else:
-            _swap(rows, codes, skyline, at)
-            return -1 if is_better else last
-    if last < candidate:
-        _swap(rows, codes, last, candidate)
-    return last
+            kept += _code(kind, wanted, other) <= limit
+    return kept
 
 
 @kernel
-def _next_candidate(
-    wanted: NDArray[np.uint64],
-    right: NDArray[np.uint64],
-    start: int,
-    stop: int,
-    measures: Measures,
+def _code(kind: int, one: int, other: int) -> int:
+    """What a pair is worth in a dimension, less is better."""
+    if kind == INTEGER:
+        return one - other if one >= other else other - one
+    if kind == YOUNGEST:
+        return ~max(one, other)
+    if kind == WINDOW:
+        return np.uint64(0)
+    apart = abs(np.uint64(one).view(np.float64) - np.uint64(other).view(np.float64))
+    if kind == SINGLE:
+        apart = np.float64(np.float32(apart))
+    return np.float64(apart).view(np.uint64)
+
+
+@kernel
+def _best_first(
     codes: NDArray[np.uint64],
-    pair: int,
+    start: int,
+    pairs: int,
+    chosen: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    is_pruned: bool,  # noqa: FBT001
 ) -> int:
-    """The first indexed row in [start, stop) within every limit, its codes written; or stop."""
-    kinds, limits = measures
-    for row in range(start, stop):
-        near = 0
-        for k in range(len(limits)):
-            one, other = wanted[k], right[row, k]
-            if kinds[k] == FLOAT:
-                apart = abs(np.uint64(one).view(np.float64) - np.uint64(other).view(np.float64))
-                if np.isnan(apart):
-                    break
-                code = np.float64(apart).view(np.uint64)
-            elif kinds[k] == INTEGER:
-                code = one - other if one >= other else other - one
-            # A kind that is a bool is neither of these: the compiler leaves them out, and the loop
-            # that most joins run is as fast as if they were not there.
-            elif kinds[k] == YOUNGEST:
-                code = ~max(one, other)
-            elif kinds[k] == SINGLE:
-                apart = abs(np.uint64(one).view(np.float64) - np.uint64(other).view(np.float64))
-                if np.isnan(apart):
-                    break
-                code = np.float64(np.float32(apart)).view(np.uint64)
-            else:
-                if other < one or other - one > limits[k]:
-                    break
-                code = np.uint64(0)
-            if code > limits[k]:
-                break
-            codes[pair, k] = code
-            near += 1
-        if near == len(limits):
-            return row
-    return stop
+    """Puts the numbers of the best of some pairs first, counted from `start`; how many they are.
+
+    chosen    [ best: 0 .. done | not dominated yet: done .. left | dominated, left out ]
+    """
+    for at in range(pairs):
+        chosen[at] = at
+        scores[at] = 0.0
+    if not is_pruned:
+        return pairs
+    dimensions = codes.shape[1]
+    for k in range(dimensions if pairs else 0):
+        least = most = codes[start, k]
+        for at in range(pairs):
+            least = min(least, codes[start + at, k])
+            most = max(most, codes[start + at, k])
+        share = 1.0 / (np.float64(most - least) + 1.0)
+        for at in range(pairs):
+            scores[at] += np.float64(codes[start + at, k] - least) * share
+    done, left = 0, pairs
+    while done < left:
+        pivot = _least(codes, start, chosen, scores, done, left)
+        best, score = chosen[pivot], scores[pivot]
+        chosen[pivot], scores[pivot] = chosen[done], scores[done]
+        chosen[done], scores[done] = best, score
+        done += 1
+        kept, equals = done, 0
+        for at in range(done, left):
+            other = chosen[at]
+            is_left, is_equal = False, True
+            for k in range(dimensions):
+                is_left |= codes[start + other, k] < codes[start + best, k]
+                is_equal &= codes[start + other, k] == codes[start + best, k]
+            # No branch: about half of them go, and no processor could guess which.
+            chosen[kept], scores[kept] = other, scores[at]
+            kept += is_left | is_equal
+            equals += is_equal
+        left = kept
+        for at in range(done, left if equals else done):
+            if _order(codes, start + chosen[at], start + best) == 0:
+                chosen[at], chosen[done] = chosen[done], chosen[at]
+                scores[at], scores[done] = scores[done], scores[at]
+                done += 1
+    return done
+
+
+@kernel
+def _least(
+    codes: NDArray[np.uint64],
+    start: int,
+    chosen: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    done: int,
+    left: int,
+) -> int:
+    """The place of the pair that comes first by score, then by codes: none of these dominates it.
+
+    What dominates another has no greater score, and no greater codes. Scores are rounded, and may be equal.
+    """
+    least, low, is_tied = done, np.inf, False
+    for at in range(done, left):
+        score = scores[at]
+        is_tied = (score == low) | (is_tied & (score > low))
+        least = at if score < low else least
+        low = min(low, score)
+    for at in range(least + 1, left if is_tied else 0):
+        if scores[at] == low and _order(codes, start + chosen[at], start + chosen[least]) < 0:
+            least = at
+    return least
+
+
+@kernel
+def _order(codes: NDArray[np.uint64], one: int, other: int) -> int:
+    """Below 0 where a pair comes before another by its codes, from left to right; 0 where all are equal."""
+    for k in range(codes.shape[1]):
+        if codes[one, k] != codes[other, k]:
+            return -1 if codes[one, k] < codes[other, k] else 1
+    return 0
 
 
 @kernel
@@ -251,13 +323,6 @@ def _first_above(keys: NDArray[Any], start: int, stop: int, key: int) -> int:
 
 
 @kernel
-def _swap(rows: NDArray[np.int64], codes: NDArray[np.uint64], one: int, other: int) -> None:
-    rows[one], rows[other] = rows[other], rows[one]
-    for k in range(codes.shape[1]):
-        codes[one, k], codes[other, k] = codes[other, k], codes[one, k]
-
-
-@kernel
 def longer(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers in twice the room."""
     # By loop, here and below: to assign a slice takes numba seconds to compile.
@@ -270,7 +335,7 @@ def longer(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
 @kernel
 def _taller(codes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     pairs, dimensions = codes.shape
-    grown = np.empty((2 * pairs - 1, dimensions), np.uint64)
+    grown = np.empty((2 * pairs, dimensions), np.uint64)
     for at in range(pairs):
         for k in range(dimensions):
             grown[at, k] = codes[at, k]

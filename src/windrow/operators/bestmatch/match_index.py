@@ -123,10 +123,7 @@ class MatchIndexer:
         if self.is_nested:
             kinds = [kernels.WINDOW, *([kernels.INTEGER] if self.classes else []), *kinds]
             limits = [max(self.back + self.on, 0), *([0] if self.classes else []), *limits]
-        is_usual = {*kinds} <= {kernels.INTEGER, kernels.FLOAT}
-        return Measures(
-            np.array(kinds, np.bool_ if is_usual else np.uint8), np.array(limits, np.uint64)
-        )
+        return Measures(np.array(kinds, np.uint8), np.array(limits, np.uint64))
 
     def features(self, batch: ChangeBatch, port: int) -> Features:
         """The rows of a batch as arrays."""
@@ -299,6 +296,9 @@ class PairFinder:
         parts: list[NDArray[np.int64]],
     ) -> FoundPairs:
         """The best pairs of each row over all chunks, by row."""
+        if len(found) == 1 and not self.orders:
+            # In the order of the rows, and the best already.
+            return FoundPairs(asked.rows[found[0].probes], parts[0], found[0].rows)
         probes = np.concatenate([pairs.probes for pairs in found])
         order = np.argsort(probes, kind="stable")
         probes = probes[order]
