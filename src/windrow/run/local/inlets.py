@@ -189,7 +189,8 @@ class Reader:
             if not self._held:
                 return NOTHING_NOW
             taken = self._held.popleft()
-            self._bell.changed.notify_all()  # there is room again
+            if len(self._held) == HELD - 1:
+                self._bell.changed.notify_all()  # there is room again
         if isinstance(taken, BaseException):
             raise source_failed(self._stream, taken)
         return taken
@@ -219,11 +220,13 @@ class Reader:
             if isinstance(item, Silence):
                 bell.changed.notify_all()  # the query need not wait for this stream
                 return not bell.wait_for(lambda: False, PAUSE_S)
-            bell.wait_for(lambda: len(self._held) < HELD)
+            while len(self._held) >= HELD and not bell.is_stopped:
+                bell.changed.wait()
             if bell.is_stopped:
                 return False
             self._held.append(item)
-            bell.changed.notify_all()
+            if len(self._held) == 1:
+                bell.changed.notify_all()  # else the query had something to take before
             return True
 
 
@@ -295,7 +298,9 @@ class BatchSplitter:
     def next(self) -> pa.RecordBatch:
         """The next part; an empty batch is one."""
         assert self._batch is not None
-        part = self._batch.slice(self.taken, self._most)
+        part = self._batch
+        if self.taken or self._most < self.whole:
+            part = part.slice(self.taken, self._most)
         self.taken += part.num_rows
         if self.is_done:
             self._batch = None
