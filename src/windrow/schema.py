@@ -7,6 +7,7 @@ Spark reads as it is. The mapping to Arrow stays at the edges (`operators/column
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 TIME_TYPES = ("timestamp", "timestamp_ntz", "date", "bigint")
 """The types that an event-time column may have."""
@@ -71,7 +72,7 @@ class Schema:
         """Columns by their names, in that order, and their Spark types."""
         return cls(tuple(Field(name, type_) for name, type_ in types.items()))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The column names, in order."""
         return tuple(field.name for field in self.fields)

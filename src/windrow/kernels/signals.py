@@ -9,6 +9,7 @@ thread, and where the program has no handler of Python's for it, nothing is done
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import signal
 import threading
 from collections.abc import Callable
@@ -16,6 +17,10 @@ from types import FrameType
 from typing import Any, Self
 
 Handler = Callable[[int, FrameType | None], Any]
+
+_SIGINT = int(
+    signal.SIGINT
+)  # and `_signal`: `signal` looks each handler up among its constants first
 
 
 class PutOff:
@@ -37,10 +42,10 @@ class PutOff:
     def __enter__(self) -> Self:
         if _is_main_thread():
             self.came = 0
-            handler = signal.getsignal(signal.SIGINT)
+            handler = _signal.getsignal(_SIGINT)
             if callable(handler):
                 self._handler = handler
-                signal.signal(signal.SIGINT, self._note)
+                _signal.signal(_SIGINT, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -48,11 +53,11 @@ class PutOff:
             return
         handler, self._handler = self._handler, None
         came, self.came = self.came, 0
-        if signal.getsignal(signal.SIGINT) == self._note:  # the block may have set another
-            signal.signal(signal.SIGINT, handler)
+        if _signal.getsignal(_SIGINT) == self._note:  # the block may have set another
+            _signal.signal(_SIGINT, handler)
         # Whoever put this block's interrupts off as well may let the second one through.
         for _nth in range(min(came, 2)):
-            handler(signal.SIGINT, None)
+            handler(_SIGINT, None)
 
     def has_come(self) -> bool:
         """Whether there is an interrupt that has been put off."""

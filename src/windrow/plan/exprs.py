@@ -1,6 +1,6 @@
 """Expressions, as the two engines that evaluate them will read them, and room to read deep ones.
 
-Windrow does not evaluate SQL expressions itself: Spark does on Spark, DuckDB does in process. An
+Windrow evaluates next to no SQL expressions itself: Spark does on Spark, DuckDB does in process. An
 expression is therefore carried as the text for either engine, with the columns it reads. Column
 names inside the texts are the flat names of the plan (`a.price` is one quoted name).
 

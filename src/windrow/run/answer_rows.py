@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from windrow.operators.columns.arrow_types import arrow_schema, arrow_type, conform_rows, instants
 from windrow.operators.columns.changes import ChangeBatch
@@ -17,6 +18,7 @@ from windrow.physical.query import PhysicalQuery, RowPath
 from windrow.schema import CHANGE_TYPE, EVENT_TIME
 
 _SIGNS = np.array(list(CHANGE_TYPES), np.int8)
+_KINDS = pa.array(CHANGE_TYPES.values(), pa.string())
 
 
 def answer_schema(query: PhysicalQuery) -> pa.Schema:
@@ -30,8 +32,8 @@ def answer_schema(query: PhysicalQuery) -> pa.Schema:
 
 def shown(rows: ChangeBatch, schema: pa.Schema, time_type: str) -> pa.RecordBatch:
     """Rows of a changelog, with the columns that say what changed, and when."""
-    places = np.searchsorted(_SIGNS, rows.signs_or_insert())
-    kinds = pa.array(list(CHANGE_TYPES.values())).take(pa.array(places))
+    places = _SIGNS.searchsorted(rows.signs_or_insert())
+    kinds = pc.take(_KINDS, pa.array(places))
     times = instants(rows.times, time_type)
     return pa.RecordBatch.from_arrays([*rows.columns.columns, kinds, times], schema=schema)
 

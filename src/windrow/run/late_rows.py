@@ -131,6 +131,8 @@ class StreamCounts:
     def warnings(self, *, is_end: bool) -> Iterator[str]:
         """What to warn of now, once per stream."""
         for name, figures in self.figures.items():
+            if not figures.late:
+                continue
             is_enough = is_end or figures.rows_in >= ENOUGH_ROWS
             if is_enough and figures.share > MOST_LATE and name not in self._warned:
                 self._warned.add(name)

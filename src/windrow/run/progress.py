@@ -211,6 +211,11 @@ def operator_names(nodes: Iterable[PhysicalNode]) -> list[str]:
 class ProgressView:
     """Shows progress somewhere; this one nowhere, and others what they add to it."""
 
+    @cached_property
+    def shows(self) -> bool:
+        """Whether records are shown at all: one that nobody sees need not be made."""
+        return type(self).show is not ProgressView.show
+
     def show(self, progress: Progress) -> None:
         """Shows the newest record."""
 

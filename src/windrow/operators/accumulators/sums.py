@@ -73,6 +73,9 @@ def totals(aggregates: Sequence[Aggregate]) -> Totals:
     )
 
 
+_DOUBLE, _BIGINT = pa.float64(), pa.int64()
+
+
 class Totals(Accumulator):
     """Counts and limbs, one row of each per slot."""
 
@@ -191,7 +194,9 @@ class Integers(Totals):
     def _slid(
         self, versions: Versions, column: pa.Array, counting: kernels.Counting
     ) -> dict[str, Answers]:
-        values = fixed_values(column.cast(pa.int64()), "<i8")
+        if column.type != _BIGINT:
+            column = column.cast(_BIGINT)
+        values = fixed_values(column, "<i8")
         found = kernels.slide_integers(
             versions,
             writable(values),
@@ -214,7 +219,9 @@ class Doubles(Totals):
     def _slid(
         self, versions: Versions, column: pa.Array, counting: kernels.Counting
     ) -> dict[str, Answers]:
-        values = writable(fixed_values(column.cast(pa.float64()), "<f8"))
+        if column.type != _DOUBLE:
+            column = column.cast(_DOUBLE)
+        values = writable(fixed_values(column, "<f8"))
         self._cover(*double_span(values.view(np.int64), counting.valid))
         found = kernels.slide_doubles(
             versions,

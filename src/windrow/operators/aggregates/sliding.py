@@ -132,7 +132,7 @@ class SlidingOp(SteppingOp):
 
     def _kept(self, port: int, batch: ChangeBatch) -> ChangeBatch:
         """What is stored of the rows that are ever alive."""
-        columns = pa.RecordBatch.from_pydict(self._kept_columns(port, batch))
+        columns = _record(self._kept_columns(port, batch))
         kept = ChangeBatch(columns, batch.times, batch.ends, batch.signs)
         return kept if batch.ends is None else kept.where(batch.ends > batch.times)
 
@@ -159,20 +159,18 @@ class SlidingOp(SteppingOp):
         self._fit()
         rows = concat([batch for batch in (entering, leaving) if batch is not None])
         count = 0 if entering is None else len(entering)
-        ends, signs = rows.ends_or_never(), rows.signs_or_insert()
-        going = np.flatnonzero(ends < bound)
-        going = going[np.argsort(ends[going], kind="stable")]
+        ends, signs, slots = rows.ends_or_never(), rows.signs_or_insert(), _slots(rows)
+        going = (ends < bound).nonzero()[0]
+        if len(going) > 1:
+            going = going[np.argsort(ends[going], kind="stable")]
         if leaving is not None:
-            np.subtract.at(self._held, _slots(leaving), 1)
+            np.subtract.at(self._held, slots[count:], 1)
             self.counters.drops += len(leaving)
         if entering is not None:
-            self._keep_alive(entering, (ends[:count] >= bound) & (ends[:count] < MAX_TICK))
+            own = ends[:count]
+            self._keep_alive(entering, slots[:count], (own >= bound) & (own < MAX_TICK))
         events = Events(
-            writable(rows.times[:count]),
-            ends[going],
-            going,
-            writable(_slots(rows)),
-            writable(signs),
+            writable(rows.times[:count]), ends[going], going, writable(slots), writable(signs)
         )
         return rows, events
 
@@ -183,20 +181,25 @@ class SlidingOp(SteppingOp):
 
     def _entering(self, coming: ChangeBatch) -> ChangeBatch:
         """The rows with the slot of their group in place of its keys."""
-        names = coming.columns.schema.names
-        keys = [coming.columns.column(name) for name in names if name.startswith("key")]
+        keys: list[pa.Array] = []
+        columns: dict[str, pa.Array] = {}
+        for name, column in zip(coming.columns.schema.names, coming.columns.columns, strict=True):
+            if name.startswith("key"):
+                keys.append(column)
+            else:
+                columns[name] = column
         before = self._directory.probes
-        columns = {"slot": pa.array(self._directory.slots_of(keys))}
+        slots = pa.array(self._directory.slots_of(keys))
         self.counters.probes += self._directory.probes - before
-        columns |= {n: coming.columns.column(n) for n in names if not n.startswith("key")}
-        return replace(coming, columns=pa.RecordBatch.from_pydict(columns))
+        own = _record({"slot": slots, **columns})
+        return ChangeBatch(own, coming.times, coming.ends, coming.signs)
 
-    def _keep_alive(self, entering: ChangeBatch, stays: NDArray[np.bool_]) -> None:
+    def _keep_alive(self, entering: ChangeBatch, slots: Slots, stays: NDArray[np.bool_]) -> None:
         kept = entering.where(stays)
         if kept.signs is not None and (kept.signs > 0).all():
             kept = replace(kept, signs=None)
         self._alive.append(kept)
-        np.add.at(self._held, _slots(kept), 1)
+        np.add.at(self._held, slots[stays], 1)
         self.counters.drops += len(stays) - len(kept)
 
     def _forget_empty_groups(self, touched: Slots) -> None:
@@ -231,6 +234,10 @@ class SlidingOp(SteppingOp):
     @abstractmethod
     def _group_bytes(self) -> int:
         """Bytes of what is kept per group."""
+
+
+def _record(columns: dict[str, pa.Array]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
 def _slots(rows: ChangeBatch) -> Slots:

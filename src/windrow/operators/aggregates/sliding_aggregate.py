@@ -84,7 +84,7 @@ class AliveValues:
     @property
     def work(self) -> int:
         """Comparisons and probes that the accumulators have made."""
-        return sum(each.work for own in self._kept.values() for each in own)
+        return sum([each.work for own in self._kept.values() for each in own])
 
     def observe(self, batch: ChangeBatch) -> None:
         """Looks at how long rows live, before any of them comes into effect."""
@@ -330,4 +330,4 @@ class SlidingAggregateOp(SlidingOp):
         self._row_counts = resized(self._row_counts, room)
 
     def _group_bytes(self) -> int:
-        return self._row_counts.nbytes + sum(each.nbytes for each in self._accumulators.values())
+        return self._row_counts.nbytes + sum([each.nbytes for each in self._accumulators.values()])

@@ -69,6 +69,22 @@ _WIDENED = {
     pa.month_day_nano_interval(): INTERVAL,
 }
 _MONTH_DAY_NANO = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
+DTYPES = {
+    kind.id: np.dtype(name)
+    for kind, name in (
+        (pa.int8(), "<i1"),
+        (pa.int16(), "<i2"),
+        (pa.int32(), "<i4"),
+        (pa.int64(), "<i8"),
+        (pa.float32(), "<f4"),
+        (pa.float64(), "<f8"),
+        (pa.date32(), "<i4"),
+        (pa.timestamp("us"), "<i8"),
+        (pa.duration("us"), "<i8"),
+        (pa.time64("ns"), "<i8"),
+    )
+}
+"""What values of canonical types are made of that are one number each, by the ids of the types."""
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|[A-Za-z_0-9]+|[<>(),:])")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
@@ -396,12 +412,12 @@ def ticks_of(column: pa.Array) -> NDArray[np.int64]:
     counts = column
     if pa.types.is_date(column.type):
         counts = column.view(pa.int32()).cast(pa.int64())
-    elif column.type != pa.int64():
-        counts = column.view(pa.int64())
     if counts.null_count:
-        counts = counts.fill_null(MIN_TICK)
-    ticks: NDArray[np.int64] = counts.to_numpy()
-    if len(ticks) and ticks.max() == MAX_TICK:
+        counts = counts.view(pa.int64()).fill_null(MIN_TICK)
+    if not len(counts):
+        return np.empty(0, np.int64)
+    ticks = np.frombuffer(counts.buffers()[1], np.int64, len(counts), 8 * counts.offset)
+    if ticks.max() == MAX_TICK:
         return np.where(ticks == MAX_TICK, MIN_TICK, ticks)
     return ticks
 
@@ -416,7 +432,8 @@ def instants(ticks: NDArray[np.int64], time_type: str) -> pa.Array:
     target = arrow_type(time_type)
     if pa.types.is_date(target):
         return pa.array(ticks.astype(np.int32)).view(target)
-    return pa.array(ticks).view(target)
+    data = pa.py_buffer(np.ascontiguousarray(ticks))
+    return pa.Array.from_buffers(target, len(ticks), [None, data], null_count=0)
 
 
 def show_instant(tick: int, time_type: str) -> str:

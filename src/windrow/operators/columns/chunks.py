@@ -41,6 +41,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from windrow.operators.columns.arrow_types import DTYPES
 from windrow.operators.columns.changes import ChangeBatch, concat
 from windrow.schema import MAX_TICK
 
@@ -103,7 +104,7 @@ class Chunk:
         self._spilled: frozenset[str] | None = None  # what was derived before it went to disk
 
     def __len__(self) -> int:
-        return len(self.batch)
+        return len(self.keys)
 
     def __reduce__(self) -> tuple[object, ...]:
         # By its content alone: what is derived is computed again where it is needed. The bytes are
@@ -154,8 +155,10 @@ class Chunk:
 
 def _shared(batch: ChangeBatch, keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """The order keys as the times or ends of the rows, which they most often are, and held once."""
+    if keys is batch.times or keys is batch.ends:
+        return keys
     for own in (batch.times, batch.ends):
-        if own is not None and (own is keys or np.array_equal(own, keys)):
+        if own is not None and np.array_equal(own, keys):
             return own
     return keys
 
@@ -163,7 +166,16 @@ def _shared(batch: ChangeBatch, keys: NDArray[np.int64]) -> NDArray[np.int64]:
 def _row_bytes(batch: ChangeBatch, keys: NDArray[np.int64]) -> int:
     """Bytes of rows and their order keys, an array that serves as both once."""
     arrays = {id(own): own for own in (batch.times, batch.ends, batch.signs, keys)}.values()
-    return int(batch.columns.nbytes + sum(own.nbytes for own in arrays if own is not None))
+    own_bytes = sum([own.nbytes for own in arrays if own is not None])
+    return own_bytes + sum(map(column_bytes, batch.columns.columns))
+
+
+def column_bytes(column: pa.Array) -> int:
+    """Bytes of a column, as Arrow counts them, which takes longer where values are of one width."""
+    dtype = DTYPES.get(column.type.id)
+    if dtype is not None and column.buffers()[0] is None:
+        return len(column) * dtype.itemsize
+    return int(column.nbytes)
 
 
 def _array_bytes(value: Any) -> int:
@@ -192,12 +204,23 @@ class ChunkSlice:
     gone: bytes = b""
 
     def __len__(self) -> int:
-        return len(self.chunk) - self.skip - self._gone_rows
+        rows = len(self.chunk.keys) - self.skip
+        return rows - self._gone_rows if self.gone else rows
 
     @cached_property
     def _gone_rows(self) -> int:
         """How many rows behind the first `skip` are gone."""
         return (int.from_bytes(self.gone, "little") >> self.skip).bit_count()
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The least order key alive, and the greatest."""
+        return self.first, self.last
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the chunk, dead rows included, and of what says which have gone."""
+        return self.chunk.nbytes + len(self.gone)
 
     @property
     def first(self) -> int:
@@ -259,26 +282,34 @@ class ChunkBuffer:
     Args:
         order: "time" or "end": which of the two the rows leave by.
         slices: chunks to start with, as a snapshot kept them.
+
+    Attributes:
+        rows: how many rows are alive.
+        nbytes: bytes of the chunks, dead rows included.
     """
 
     def __init__(self, order: str = "time", slices: Iterable[ChunkSlice] = ()) -> None:
         self.order = order
-        self.slices: list[ChunkSlice] = list(slices)
+        self.slices = slices
 
     @property
-    def rows(self) -> int:
-        """How many rows are alive."""
-        return sum(map(len, self.slices))
+    def slices(self) -> list[ChunkSlice]:
+        """The chunks, to be read: whoever has others sets all of them."""
+        return self._slices
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the chunks, dead rows included."""
-        return sum(part.chunk.nbytes + len(part.gone) for part in self.slices)
+    @slices.setter
+    def slices(self, slices: Iterable[ChunkSlice]) -> None:
+        self._slices = list(slices)
+        self.rows = sum(map(len, self._slices))
+        self.nbytes = sum([part.nbytes for part in self._slices])
+        self._first: int | None = None
 
     @property
     def first(self) -> int:
         """The least order key alive; MAX_TICK when empty."""
-        return min((part.first for part in self.slices), default=MAX_TICK)
+        if self._first is None:
+            self._first = min([part.first for part in self._slices], default=MAX_TICK)
+        return self._first
 
     def append(self, batch: ChangeBatch) -> None:
         """Adds rows as a new chunk, and merges small neighbours."""
@@ -287,10 +318,17 @@ class ChunkBuffer:
 
     def put(self, chunk: Chunk) -> None:
         """Adds a chunk of this order, with what was derived from it, and merges small neighbours."""
-        self.slices.append(ChunkSlice(chunk))
-        while (start := tail_to_merge([len(part) for part in self.slices])) is not None:
-            merged = concat([part.rows() for part in self.slices[start:]])
-            self.slices[start:] = [ChunkSlice(self._chunk(merged))]
+        parts = self._slices
+        first = int(chunk.keys[0])
+        self._first = first if not parts else min(self.first, first)
+        parts.append(ChunkSlice(chunk))
+        self.rows += len(chunk)
+        self.nbytes += chunk.nbytes
+        while tail_to_merge([len(part) for part in parts[-FANOUT:]]) is not None:
+            start = tail_to_merge([len(part) for part in parts])
+            merged = ChunkSlice(self._chunk(concat([part.rows() for part in parts[start:]])))
+            self.nbytes += merged.nbytes - sum([part.nbytes for part in parts[start:]])
+            parts[start:] = [merged]
 
     def drop_below(self, bound: int) -> int:
         """Drops the rows whose order key is below the bound; gives their number."""
@@ -342,24 +380,33 @@ class ChunkBuffer:
 
     def sweep(self) -> None:
         """Rewrites chunks of which a part is dead, so that no memory is held for it."""
-        for at, part in enumerate(self.slices):
-            if part.skip:
-                alive = part.chunk.batch.take(np.arange(part.skip, len(part.chunk)))
-                self.slices[at] = ChunkSlice(self._chunk(alive))
+        self.slices = [
+            ChunkSlice(self._chunk(part.chunk.batch.take(np.arange(part.skip, len(part.chunk)))))
+            if part.skip
+            else part
+            for part in self.slices
+        ]
 
     def _cut(self, bound: int) -> list[tuple[ChunkSlice, int]]:
         """Moves every skip up to the bound; gives the slices as they were, with their new skip."""
-        cut, kept = [], []
-        for part in self.slices:
-            stop = int(np.searchsorted(part.chunk.keys, bound, side="left"))
-            if stop <= part.skip:
+        if self.first >= bound:
+            return []
+        cut: list[tuple[ChunkSlice, int]] = []
+        kept: list[ChunkSlice] = []
+        for part in self._slices:
+            if part.first >= bound:
                 kept.append(part)
                 continue
+            stop = int(part.chunk.keys.searchsorted(bound))
             cut.append((part, stop))
-            rest = part.since(stop)
-            if len(rest):
-                kept.append(self._compact(rest))
-        self.slices = kept
+            self.rows -= len(part)
+            self.nbytes -= part.nbytes
+            if stop < len(part.chunk) and len(rest := part.since(stop)):
+                rest = self._compact(rest)
+                self.rows += len(rest)
+                self.nbytes += rest.nbytes
+                kept.append(rest)
+        self._slices, self._first = kept, None
         return cut
 
     def _compact(self, part: ChunkSlice) -> ChunkSlice:
@@ -380,7 +427,8 @@ class ChunkBuffer:
 
 def bound_of_step(buffers: Iterable[ChunkBuffer], watermark: int, rows: int) -> int:
     """The watermark, or an earlier order key with fewer rows of each chunk below it: about `rows`."""
-    parts = [part for buffer in buffers for part in buffer.slices if len(part) > rows]
+    large = [buffer for buffer in buffers if buffer.rows > rows]
+    parts = [part for buffer in large for part in buffer.slices if len(part) > rows]
     return min([watermark, *(int(part.chunk.keys[part.skip + rows]) + 1 for part in parts)])
 
 

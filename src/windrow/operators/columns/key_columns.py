@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from windrow.errors import UnsupportedError
 from windrow.kernels import keys as kernels
 from windrow.kernels.jit import writable
+from windrow.operators.columns.arrow_types import DTYPES
 from windrow.operators.columns.changes import counted
 
 Words = NDArray[np.uint64]
@@ -56,6 +57,8 @@ class KeyWords:
 
 def column_words(column: pa.Array) -> KeyWords:
     """The words of one column; not valid where it is NULL."""
+    if column.type.id in DTYPES and not column.null_count:
+        return KeyWords(exact_words(column), None, exact=True)
     column = plain(column)
     words, exact = _words(column)
     valid = validity(column)
@@ -157,6 +160,13 @@ def _words(column: pa.Array) -> tuple[Words, bool]:
 def exact_words(column: pa.Array) -> Words:
     """The words of a column of a type that is exact; where it is NULL, any."""
     kind = column.type
+    dtype = DTYPES.get(kind.id)
+    if dtype is not None and dtype.kind == "i":
+        if not len(column):
+            return np.zeros(0, np.uint64)
+        start = column.offset * dtype.itemsize
+        slots = np.frombuffer(column.buffers()[1], dtype, len(column), start)
+        return slots.astype(np.int64, copy=False).view(np.uint64)
     if pa.types.is_boolean(kind):
         column, kind = column.cast(pa.uint8()), pa.uint8()
     if pa.types.is_floating(kind):

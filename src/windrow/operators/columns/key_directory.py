@@ -43,7 +43,9 @@ class KeyDirectory:
 
     def __init__(self, slots: Slots | None = None, columns: Sequence[pa.Array] = ()) -> None:
         self._columns = list(columns)
-        self._newest: list[pa.Array] = []
+        self._newest: list[pa.Array] = []  # another list whenever keys come or go
+        self._keys_measured: list[pa.Array] | None = None
+        self._key_bytes = 0
         self._free: Slots = np.zeros(0, np.int64)
         self._words = np.zeros(0, np.uint64)
         self._row_of = np.zeros(0, np.int64)
@@ -61,8 +63,11 @@ class KeyDirectory:
     @property
     def nbytes(self) -> int:
         """Bytes of the keys, with a word and a row for each slot."""
-        keys = sum(int(column.nbytes) for column in (*self._columns, *self._newest))
-        return keys + 16 * self.slot_count
+        if self._keys_measured is not self._newest:
+            columns = (*self._columns, *self._newest)
+            self._key_bytes = sum([int(column.nbytes) for column in columns])
+            self._keys_measured = self._newest
+        return self._key_bytes + 16 * self.slot_count
 
     @property
     def _rows(self) -> int:
@@ -81,7 +86,8 @@ class KeyDirectory:
         older = len(self._columns[0]) if self._columns else 0
         is_new = rows >= older
         if not self._newest or not is_new.any():
-            return [column.take(pa.array(rows)) for column in self._columns]
+            picked = pa.array(rows)
+            return [pc.take(column, picked) for column in self._columns]
         # Those of either part, one after the other, then each to its place.
         places = np.empty(len(rows), np.int64)
         places[np.concatenate([np.flatnonzero(~is_new), np.flatnonzero(is_new)])] = np.arange(

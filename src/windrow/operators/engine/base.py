@@ -212,8 +212,9 @@ class BufferedOp(Operator):
 
     def _measure(self) -> None:
         """Counts what is held."""
-        self.counters.stored = sum(buffer.rows for buffer in self.buffers())
-        self.counters.state_bytes = sum(buffer.nbytes for buffer in self.buffers())
+        buffers = self.buffers()
+        self.counters.stored = sum([buffer.rows for buffer in buffers])
+        self.counters.state_bytes = sum([buffer.nbytes for buffer in buffers])
 
 
 class WaitingOp(BufferedOp):
@@ -263,7 +264,7 @@ class SteppingOp(WaitingOp):
     @property
     def _first(self) -> int:
         """When the first row comes that waits, or ends; MAX_TICK for none."""
-        return min(buffer.first for buffer in self._timed())
+        return min([buffer.first for buffer in self._timed()])
 
     def _bound_of_step(self, watermark: int) -> int:
         """How far a step goes: to the watermark, or to an earlier instant."""

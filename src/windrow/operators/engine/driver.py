@@ -36,7 +36,9 @@ from windrow.registry import load
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from windrow.operators.engine.base import Counters, Operator, Snapshot
     from windrow.operators.engine.late_rule import Collector
@@ -79,6 +81,7 @@ class MicroBatch:
         after: the watermark once it has been taken.
         ended: the streams that will deliver nothing any more.
         handed: in a worker, a batch per port of the stage, or None.
+        times: the ticks of what arrived, of those streams whose were read before.
     """
 
     arrived: Mapping[str, pa.RecordBatch]
@@ -86,6 +89,7 @@ class MicroBatch:
     after: int
     ended: frozenset[str] = field(default_factory=frozenset)
     handed: Sequence[ChangeBatch | None] = ()
+    times: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
 
 def _no_table(table: ScanTable) -> ChangeBatch:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 def late_rows(times: NDArray[np.int64], watermark: int) -> NDArray[np.int64]:
     """Which rows are late in a micro-batch that began with that watermark, by their numbers."""
     # MIN_TICK stands for a NULL time: below every watermark but the first.
-    return np.flatnonzero(times < max(watermark, MIN_TICK + 1))
+    found: NDArray[np.int64] = (times < max(watermark, MIN_TICK + 1)).nonzero()[0]
+    return found
 
 
 def in_time(batch: ChangeBatch, watermark: int) -> ChangeBatch:

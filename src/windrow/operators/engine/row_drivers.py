@@ -18,6 +18,8 @@ from windrow.operators.expressions.evaluate import RowByRow
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from windrow.operators.joins.table_join import TableJoiner
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.physical.nodes.scans import ScanStream, ScanTable
@@ -82,10 +84,13 @@ class ChangelogOutput:
             yield left if self._pairs_by is None else pair_updates(left, self._pairs_by)
 
 
-def scan(node: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
+def scan(
+    node: ScanStream, rows: pa.RecordBatch, times: NDArray[np.int64] | None = None
+) -> ChangeBatch:
     """The rows of a stream under the plan's flat names, with their event times in ticks.
 
-    They are in canonical Arrow types (`arrow_types`) and never expire; a NULL time is MIN_TICK.
+    They are in canonical Arrow types (`arrow_types`) and never expire; a NULL time is MIN_TICK. `times`
+    are the ticks where they are known.
 
     Raises:
         DataError: a change is of no known kind.
@@ -101,7 +106,8 @@ def scan(node: ScanStream, rows: pa.RecordBatch) -> ChangeBatch:
     columns = pa.RecordBatch.from_arrays(
         [rows.column(name) for name in node.columns], names=list(node.schema.names)
     )
-    times = ticks_of(rows.column(node.time))
+    if times is None:
+        times = ticks_of(rows.column(node.time))
     if node.changes is None:
         return ChangeBatch(columns, times)
     return ChangeBatch(columns, times, None, signs_of(rows.column(node.changes), node.changes))
@@ -146,7 +152,7 @@ class ScanDriver(LeafDriver):
     def begin(self, work: MicroBatch) -> None:
         """Gives the rows, and the watermark that they bring."""
         assert self._arrived is not None
-        self.give(scan(self.node, self._arrived))
+        self.give(scan(self.node, self._arrived, work.times.get(self.node.stream)))
         self._arrived, self.clocks = None, [work.after]
         self.tell(work.after)
 

@@ -1,6 +1,7 @@
 """SQL expressions in process: DuckDB types them and computes them (`duckdb_engine`).
 
-Plain columns never reach DuckDB: a projection that only picks and renames moves references. Calls
+Plain columns never reach DuckDB: a projection that only picks and renames moves references. Nor do
+comparisons of numbers with constants, where nothing else is asked (`plain_comparisons`). Calls
 of the user's functions do not reach it either: they are made first, and DuckDB is given their
 values.
 
@@ -14,8 +15,8 @@ definition calls: `geomean(x)` is `exp(avg(ln(x)))`, an aggregate.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,7 @@ from windrow.operators.expressions.duckdb_engine import (
     reason,
 )
 from windrow.operators.expressions.functions import call_function
+from windrow.operators.expressions.plain_comparisons import PlainComparisons
 from windrow.physical.nodes.stateless import FilterRows, ProjectRows, RangeRows
 from windrow.plan.exprs import EVENT_TIME
 from windrow.plan.functions import FunctionKinds
@@ -38,7 +40,7 @@ from windrow.plan.types import refused_expression
 from windrow.schema import MAX_TICK, Field, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import duckdb
     from numpy.typing import NDArray
@@ -112,6 +114,7 @@ def _with_macros(names: set[str], macros: set[tuple[str, frozenset[str]]]) -> fr
 
 
 RowByRow = FilterRows | ProjectRows | RangeRows
+Way: TypeAlias = "Callable[[ChangeBatch], ChangeBatch]"
 
 
 class DuckdbTypes:
@@ -204,6 +207,11 @@ class Evaluator:
     def __init__(self) -> None:
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._expressions: dict[tuple[Expr, ...], BoundExprs] = {}
+        self._questions: dict[
+            tuple[Expr, ...], list[tuple[tuple[Expr, ...], PlainComparisons]]
+        ] = {}
+        # By the identity of the node, which is kept: to look a node up by its value takes longer.
+        self._ways: dict[int, tuple[PhysicalNode, Way]] = {}
 
     def apply(self, node: PhysicalNode, batch: ChangeBatch) -> ChangeBatch:
         """The rows of the batch after the node.
@@ -211,13 +219,24 @@ class Evaluator:
         Raises:
             DataError: a value cannot be computed (overflow, division by zero, a bad cast).
         """
+        found = self._ways.get(id(node))
+        if found is None:
+            found = self._ways[id(node)] = node, self._way(node)
+        return found[1](batch)
+
+    def _way(self, node: PhysicalNode) -> Way:
+        """How batches go through a node."""
         if node.range_ticks is not None:
-            ends = range_ends(batch, node.range_ticks)
-            return ChangeBatch(batch.columns, batch.times, ends, batch.signs)
+            return partial(_ranged, node.range_ticks)
         if isinstance(node, FilterRows):
-            return self._filter(node, batch)
+            return partial(self._filter, node.predicates)
         assert isinstance(node, ProjectRows)
-        return self._project(node, batch)
+        exprs = [item.expr for item in node.items]
+        # The schema is the node's, so that every batch of a relation has one schema.
+        schema = arrow_schema(node.schema)
+        if EVENT_TIME not in exprs and all(expr.is_column for expr in exprs):
+            return partial(_picked, [expr.columns[0] for expr in exprs], schema)
+        return partial(self._project, exprs, schema)
 
     def apply_all(self, nodes: Sequence[PhysicalNode], batch: ChangeBatch) -> ChangeBatch:
         """The rows of the batch after one node after the other."""
@@ -242,7 +261,11 @@ class Evaluator:
         Raises:
             DataError: a value cannot be computed.
         """
-        first, *others = _asked_together(predicates)
+        questions = self._questions.get(predicates)
+        if questions is None:
+            questions = [(own, PlainComparisons(own)) for own in _asked_together(predicates)]
+            self._questions[predicates] = questions
+        first, *others = questions
         holds = self._verdicts(first, columns, rows)
         for together in others:
             asked = np.flatnonzero(holds)
@@ -267,26 +290,28 @@ class Evaluator:
             for expr in expressions
         ]
 
-    def _filter(self, node: FilterRows, batch: ChangeBatch) -> ChangeBatch:
-        if not node.predicates or not len(batch):
+    def _filter(self, predicates: tuple[Expr, ...], batch: ChangeBatch) -> ChangeBatch:
+        if not predicates or not len(batch):
             return batch
-        kept = np.flatnonzero(self.verdicts(node.predicates, batch.columns, len(batch)))
-        return batch if len(kept) == len(batch) else batch.take(kept)
+        return batch.where(self.verdicts(predicates, batch.columns, len(batch)))
 
-    def _project(self, node: ProjectRows, batch: ChangeBatch) -> ChangeBatch:
-        computed = [item.expr for item in node.items if item.expr != EVENT_TIME]
+    def _project(self, exprs: list[Expr], schema: pa.Schema, batch: ChangeBatch) -> ChangeBatch:
+        computed = [expr for expr in exprs if expr != EVENT_TIME]
         values = iter(self.compute(computed, batch.columns, len(batch)))
-        arrays = [
-            pa.array(batch.times) if item.expr == EVENT_TIME else next(values)
-            for item in node.items
-        ]
-        # The schema is the node's, so that every batch of a relation has one schema.
-        columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(node.schema))
+        arrays = [pa.array(batch.times) if expr == EVENT_TIME else next(values) for expr in exprs]
+        columns = pa.RecordBatch.from_arrays(arrays, schema=schema)
         return ChangeBatch(columns, batch.times, batch.ends, batch.signs)
 
     def _verdicts(
-        self, predicates: tuple[Expr, ...], columns: pa.RecordBatch, rows: int
+        self,
+        question: tuple[tuple[Expr, ...], PlainComparisons],
+        columns: pa.RecordBatch,
+        rows: int,
     ) -> NDArray[np.bool_]:
+        predicates, plain = question
+        known = plain.verdicts(columns)
+        if known is not None:
+            return known
         if predicates[0].is_call:
             (answer,) = self._compute(predicates, columns, rows)
             found: NDArray[np.bool_] = answer.fill_null(False).to_numpy(zero_copy_only=False)
@@ -339,6 +364,19 @@ class Evaluator:
             bound = BoundExprs(self._connection, f"rows_{len(self._expressions)}", expressions)
             self._expressions[expressions] = bound
         return bound
+
+
+def _ranged(ticks: int, batch: ChangeBatch) -> ChangeBatch:
+    return ChangeBatch(batch.columns, batch.times, range_ends(batch, ticks), batch.signs)
+
+
+def _picked(names: list[str], schema: pa.Schema, batch: ChangeBatch) -> ChangeBatch:
+    """The named columns under the names of a schema; the batch itself where it has just these."""
+    own = batch.columns
+    if own.schema.names == names and own.schema.equals(schema):
+        return batch
+    columns = pa.RecordBatch.from_arrays([own.column(name) for name in names], schema=schema)
+    return ChangeBatch(columns, batch.times, batch.ends, batch.signs)
 
 
 def _asked_together(predicates: tuple[Expr, ...]) -> list[tuple[Expr, ...]]:

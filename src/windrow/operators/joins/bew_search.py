@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from windrow.kernels.bew_hash import ROW, TIME, WORD
 from windrow.kernels.bew_period import (
+    AT,
     FILLED,
     LOOKUPS,
     PROBE,
@@ -310,26 +311,26 @@ class Search:
         columns = self._columns(step.input, step.classes)
         scan = self._scan(partial, route, at, columns)
         look_up = self._look_up(partial, window, columns, scan)
-        found = self._room(at)
+        found = self._room(at, len(partial) * window.size)
         words = key_of([partial.words[key] for key in step.classes], len(partial))
         low, high = self._period(partial, route, at)
         if scan is not None and scan.may_ask is not None:
             high[~scan.may_ask] = MIN_TICK
-        filled = 0
+        room = len(found.rows)
+        probes, progress = Probes(words, low, high), no_progress(0)
         for chunk in window.within(int(low.min()), int(high.max())):
-            is_new = chunk >= window.stored
-            ends = before_start(high, partial.times[0], step.is_strict) if is_new else high
-            probes, progress = Probes(words, low, ends), no_progress(filled)
+            if chunk >= window.stored:
+                probes = Probes(words, low, before_start(high, partial.times[0], step.is_strict))
+            progress[PROBE], progress[AT] = 0, -1
             while progress[PROBE] < len(words):
-                if progress[FILLED] == MOST_FOUND:
-                    yield from self._taken(partial, route, at, MOST_FOUND)
+                if progress[FILLED] == room:
+                    yield from self._taken(partial, route, at, room)
                     progress[FILLED] = 0
                 look_up(chunk, probes, found, progress)
-            filled = int(progress[FILLED])
-            self._counters.probes += int(progress[LOOKUPS])
-            self._counters.comparisons += int(progress[TOUCHED])
-        if filled:
-            yield from self._taken(partial, route, at, filled)
+        self._counters.probes += int(progress[LOOKUPS])
+        self._counters.comparisons += int(progress[TOUCHED])
+        if progress[FILLED]:
+            yield from self._taken(partial, route, at, int(progress[FILLED]))
 
     def _look_up(
         self,
@@ -341,7 +342,7 @@ class Search:
         """How a chunk of a window is asked: by hash, or by going through periods."""
         if scan is not None:
             return lambda chunk, *probing: window.scan(chunk, scan, *probing)
-        return lambda chunk, *probing: window.probe(chunk, columns, *probing)
+        return window.probing(columns)
 
     def _period(self, partial: Partial, route: Route, at: int) -> tuple[Int64s, Int64s]:
         """Between which keys the next row of each combination lies, both ends included."""
@@ -351,7 +352,7 @@ class Search:
 
     def _taken(self, partial: Partial, route: Route, at: int, filled: int) -> Iterator[Partial]:
         """The matches of step `at` that lie in its room, as combinations; nothing for none."""
-        room = self._room(at)
+        room = self._rooms[at]
         probes, times = room.probes[:filled], room.times[:filled]
         places = room.rows[:filled].copy()  # the room is used again
         for passing in self._match_tests():
@@ -470,8 +471,11 @@ class Search:
         columns = [self._node.classes[key].columns[chosen] for key in classes]
         return tuple(column for column in columns if column is not None)
 
-    def _room(self, at: int) -> FoundMatches:
-        if at not in self._rooms:
-            empty = [np.empty(MOST_FOUND, np.int64) for _ in range(3)]
-            self._rooms[at] = FoundMatches(*empty)
-        return self._rooms[at]
+    def _room(self, at: int, most: int | None = None) -> FoundMatches:
+        """Room for the matches of a step, of which there may be so many; None: any number."""
+        size = MOST_FOUND if most is None else max(1, min(MOST_FOUND, most))
+        room = self._rooms.get(at)
+        if room is None or len(room.rows) < size:
+            room = FoundMatches(*[np.empty(size, np.int64) for _ in range(3)])
+            self._rooms[at] = room
+        return room

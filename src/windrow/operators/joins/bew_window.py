@@ -7,7 +7,8 @@ spread over all 64 bits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -60,7 +61,7 @@ class JoinWindow:
         self.stored = len(self.slices)
         if new is not None:
             self.slices.append(ChunkSlice(new))
-        self._spans = [(part.first, part.last) for part in self.slices]
+        self._spans = [part.span for part in self.slices]
         self._exact: dict[str, bool] = {}
         self._has_ranks: dict[Ranked, bool] = {}
 
@@ -77,6 +78,11 @@ class JoinWindow:
         """Whether any row has an end of its own."""
         return any(part.chunk.batch.ends is not None for part in self.slices)
 
+    @property
+    def size(self) -> int:
+        """Rows in all chunks, dead ones included."""
+        return sum([len(part.chunk.keys) for part in self.slices])
+
     def within(self, least: int, most: int) -> list[int]:
         """The chunks that hold times from least to most."""
         return [
@@ -86,9 +92,13 @@ class JoinWindow:
     def is_exact(self, column: str) -> bool:
         """Whether equal words of the column are equal values in every chunk."""
         if column not in self._exact:
-            columns = [part.chunk.batch.columns.column(column) for part in self.slices]
+            name = f"exact {column}"
+            is_known = [part.chunk.derived.get(name) for part in self.slices]
             self._exact[column] = all(
-                is_exact(values.type) and not values.null_count for values in columns
+                part.chunk.derive(name, partial(_is_exact, part.chunk, column))
+                if own is None
+                else own
+                for own, part in zip(is_known, self.slices, strict=True)
             )
         return self._exact[column]
 
@@ -100,8 +110,12 @@ class JoinWindow:
         """Some columns at some places."""
         if not names:
             return []
-        taken = places.columns(lambda at: self.slices[at].chunk.batch.columns.select(names))
-        return list(taken.columns)
+        # Chunks of one window have the same columns.
+        has_others = self.slices[0].chunk.batch.columns.schema.names != names
+        wanted = names if has_others else None
+        taken = places.columns(lambda at: self.slices[at].chunk.batch.columns, wanted)
+        columns: list[pa.Array] = taken.columns
+        return columns
 
     def rows(self, names: Sequence[str], places: Places) -> ChangeBatch:
         """The rows at some places, with some columns, at least one."""
@@ -117,17 +131,18 @@ class JoinWindow:
         """The ends of the rows at some places."""
         return places.numbers(lambda at: self.slices[at].chunk.batch.ends_or_never())
 
-    def probe(
-        self,
-        at: int,
-        columns: tuple[str, ...],
-        probes: Probes,
-        found: FoundMatches,
-        progress: Progress,
-    ) -> None:
-        """Looks probes up in chunk `at`, in the buckets by some key columns."""
-        index = buckets(self.slices[at].chunk, columns)
-        probe_buckets(index, probes, self._spans[at], at << ROW_BITS, found, progress)
+    def probing(
+        self, columns: tuple[str, ...]
+    ) -> Callable[[int, Probes, FoundMatches, Progress], None]:
+        """What looks probes up in a chunk, in the buckets by some key columns."""
+        name, slices, spans = buckets_name(columns), self.slices, self._spans
+
+        def probe(at: int, probes: Probes, found: FoundMatches, progress: Progress) -> None:
+            chunk = slices[at].chunk
+            index = chunk.derived.get(name) or buckets(chunk, columns)
+            probe_buckets(index, probes, spans[at], at << ROW_BITS, found, progress)
+
+        return probe
 
     def scan(
         self, at: int, scan: Scan, probes: Probes, found: FoundMatches, progress: Progress
@@ -168,13 +183,24 @@ class JoinWindow:
         return ranks, places.numbers(lambda at: _valid(self.slices[at].chunk, column))
 
 
+def buckets_name(columns: tuple[str, ...]) -> str:
+    """What the buckets by a key are called among what is derived from a chunk."""
+    return f"buckets by {columns}"
+
+
 def buckets(chunk: Chunk, columns: tuple[str, ...]) -> Buckets:
     """The rows of a chunk in buckets by a key."""
 
     def made() -> Buckets:
         return buckets_of(_key(chunk, columns), writable(chunk.keys))
 
-    return chunk.derive(f"buckets by {columns}", made)
+    return chunk.derive(buckets_name(columns), made)
+
+
+def _is_exact(chunk: Chunk, column: str) -> bool:
+    """Whether equal words of the column are equal values."""
+    values = chunk.batch.columns.column(column)
+    return is_exact(values.type) and not values.null_count
 
 
 def _alive_index(chunk: Chunk, columns: tuple[str, ...]) -> AliveIndex:
@@ -190,6 +216,8 @@ def key_of(parts: Sequence[Words], rows: int) -> Words:
     """The words of a key from those of its columns."""
     if not parts:
         return np.zeros(rows, np.uint64)
+    if len(parts) == 1:
+        return parts[0]
     return combined([KeyWords(words, None, exact=False) for words in parts]).words
 
 

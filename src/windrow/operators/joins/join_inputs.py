@@ -44,10 +44,13 @@ def only_inserts(node: MultiJoin, port: int, batch: ChangeBatch, columns: list[s
 
 def can_match(node: MultiJoin, port: int, rows: ChangeBatch) -> NDArray[np.bool_]:
     """False for rows without an event time, and for NULLs in keys that NULL never equals."""
-    keys = [(key.columns[port], key.null_safe) for key in node.classes]
-    own = [(rows.columns.column(name), null_safe) for name, null_safe in keys if name is not None]
-    possible = can_equal(len(rows), [column for column, _ in own], [safe for _, safe in own])
-    possible &= rows.times != MIN_TICK
+    possible: NDArray[np.bool_] = rows.times != MIN_TICK
+    for key in node.classes:
+        name = key.columns[port]
+        if name is not None and not key.null_safe:
+            column = rows.columns.column(name)
+            if column.null_count:
+                possible &= can_equal(len(rows), [column], [False])
     return possible
 
 

@@ -15,7 +15,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from windrow.operators.engine.late_rule import late_rows
 from windrow.operators.engine.memory import memory_of
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of
+from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.nodes.scans import ScanTable
 from windrow.physical.query import PhysicalQuery, Planner
 from windrow.run.answer_rows import answer_schema, shown
@@ -37,7 +38,7 @@ from windrow.run.local.checkpoint import Checkpoint, columns_read, operators_of
 from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_clock
 from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off, rows_at_once
 from windrow.run.local.sources import NOTHING_NOW, BatchReader, Silence
-from windrow.run.local.stream_statistics import Adapting
+from windrow.run.local.stream_statistics import Adapting, plan_names
 from windrow.run.local.tables import RefreshedTable, digest, met_when_taken_back
 from windrow.run.progress import Progress, ProgressView, operator_names, progress_of
 from windrow.run.response import NONE_YET
@@ -92,6 +93,7 @@ class Execution:
             self._interrupts.has_come,
         )
         self._output = ChangelogOutput.of(query)
+        self._is_changelog = query.is_changelog
         self._renderer = renderer or ProgressView()
         self._clock = clock
         self._pending: deque[pa.RecordBatch] = deque()
@@ -127,7 +129,14 @@ class Execution:
             rows_at_once(query.root, query.options),
         )
         self._watermark = resume.watermark if resume else self._feeds.watermark
-        self.progress = self._measure(0.0)
+        self._progress: Progress | partial[Progress] = self._measure(0.0)
+
+    @property
+    def progress(self) -> Progress:
+        """How far the query has come. The record is made when somebody looks at it."""
+        if isinstance(self._progress, partial):
+            self._progress = self._progress()
+        return self._progress
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -347,7 +356,7 @@ class Execution:
         """Tells, once, that the query waits, and for whom."""
         stalled = self._feeds.stalled
         if self.progress.stalled != stalled:
-            self.progress = replace(self.progress, stalled=stalled)
+            self._progress = replace(self.progress, stalled=stalled)
             self._renderer.show(self.progress)
 
     def _micro_batch(
@@ -362,9 +371,10 @@ class Execution:
             self._taken = (stream, arrived.num_rows)
             self._rows_in += arrived.num_rows
             self._note(stream, arrived, before)
-            self.adapting.adapt(stream, arrived, self.scheduler)
+            self.adapting.adapt(stream, arrived, self._feeds.times, self.scheduler)
         came = {} if arrived is None else {stream: arrived}
-        work = MicroBatch(came, before, self._watermark, self._feeds.ended)
+        times = {stream: self._feeds.times}
+        work = MicroBatch(came, before, self._watermark, self._feeds.ended, times=times)
         for rows in self.scheduler.run(work):
             if len(rows):
                 yield from map(self._shown, self._output.push(rows))
@@ -372,14 +382,15 @@ class Execution:
                 yield PAUSED
         yield from map(self._shown, self._output.settle())
         self._batch += 1
-        self.progress = self._measure((self._clock() - started) * 1_000)
-        self._renderer.show(self.progress)
+        self._progress = self._measure((self._clock() - started) * 1_000)
+        if self._renderer.shows:
+            self._renderer.show(self.progress)
         for warning in self._streams.warnings(is_end=self._feeds.have_ended):
             self._renderer.warn(warning)
 
     def _shown(self, rows: ChangeBatch) -> pa.RecordBatch:
         """Rows of the answer with the names and columns that the user asked for."""
-        if not self.query.is_changelog:
+        if not self._is_changelog:
             return rows.columns
         if self._watermark < MAX_TICK:
             self._response = self._response.after(rows.times, self._feeds.now)
@@ -387,14 +398,11 @@ class Execution:
 
     def _note(self, stream: str, arrived: pa.RecordBatch, watermark: int) -> None:
         """Counts the rows of a batch and the late ones among them, and keeps these if asked to."""
-        column = self._feeds.time_of(stream)
-        times = ticks_of(arrived.column(column))
-        came = Arrived(arrived.num_rows)
-        if len(times):
-            came = replace(came, newest=int(times.max()))
+        times = self._feeds.times
+        came = Arrived(arrived.num_rows, newest=int(times.max()) if len(times) else MIN_TICK)
         if len(late_rows(times, watermark)):
             late = self.scheduler.late_among(stream, arrived, watermark)
-            came = came.with_late(ticks_of(late.column(column)))
+            came = came.with_late(ticks_of(late.column(self._feeds.time_of(stream))))
             if late.num_rows and self.query.options.on_late == "keep":
                 self.late[stream].append(late)
         self._streams.add(stream, came, watermark)
@@ -424,12 +432,14 @@ class Execution:
             levels = {"stored": 0, "intermediate": 0, "state_bytes": 0}  # restored, not added
             driver.counters.add(Counters(**{**figures, **levels}))
 
-    def _measure(self, ms: float) -> Progress:
-        drivers = self.scheduler.operators[::-1]
-        names = operator_names(driver.node for driver in drivers)
-        return progress_of(
+    def _measure(self, ms: float) -> partial[Progress]:
+        """What makes the record of how things stand now."""
+        operators = self.scheduler.operators
+        return partial(
+            _progress,
             self.query.root,
-            {name: driver.counters for name, driver in zip(names, drivers, strict=True)},
+            [driver.node for driver in operators],
+            [driver.counters.as_dict() for driver in operators],
             batch=self._batch,
             rows_in=self._rows_in,
             rows_out=self._rows_out,
@@ -437,11 +447,22 @@ class Execution:
             time_type=self.query.time_type,
             ms=ms,
             stalled=self._feeds.stalled,
-            plans=self.adapting.plans(self.scheduler),
             plan_changes=self.adapting.changes,
-            response=self._response if self.query.is_changelog else None,
+            response=self._response if self._is_changelog else None,
             streams=dict(self._streams.figures),
         )
+
+
+def _progress(
+    root: PhysicalNode,
+    nodes: Sequence[PhysicalNode],
+    counters: Sequence[dict[str, int]],
+    **figures: Any,
+) -> Progress:
+    """A record by the nodes of the operators, from the top of the plan down, and their figures."""
+    own = (Counters(**each) for each in counters[::-1])
+    named = dict(zip(operator_names(nodes[::-1]), own, strict=True))
+    return progress_of(root, named, plans=plan_names(nodes), **figures)
 
 
 def _table_rows(sources: Mapping[str, BatchReader], scan: ScanTable) -> ChangeBatch:

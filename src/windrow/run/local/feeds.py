@@ -22,7 +22,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from windrow.errors import BindError, DataError
 from windrow.operators.columns.arrow_types import arrow_type, less_delay, ticks_of
@@ -147,9 +149,12 @@ class Position:
     is_reordered: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class Feed:
-    """One stream being read; with an arrival clock, one whose rows get their time from it."""
+    """One stream being read; with an arrival clock, one whose rows get their time from it.
+
+    `times` are the ticks of the rows that were given last.
+    """
 
     scan: ScanStream
     inlet: Inlet
@@ -160,6 +165,7 @@ class Feed:
     in_place: int = 0
     cut: BatchSplitter = field(default_factory=lambda: BatchSplitter(all_at_once))
     promise: tuple[int, tuple[int, ...]] = (MIN_TICK, ())
+    times: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def stream(self) -> str:
@@ -211,28 +217,30 @@ class Feed:
         if batch is None:
             self.position = replace(before, has_ended=True)
             return None
-        now = before
+        is_done, scan = self.cut.is_done, self.scan
+        newest, promise = before.newest, (before.promised, before.last)
         if self.arrivals is not None:
-            now = replace(before, newest=self.arrivals.now())
-            batch = self.arrivals.stamped(batch, self.scan.time)
-        elif batch.num_rows:
-            batch, now = self._noted(batch)
-        self.in_place = self.in_place + 1 if now.newest == before.newest else 0
-        if self.cut.is_done:
-            self.position = replace(now, rows=before.rows + self.cut.whole, part=0, whole=0)
-        else:
-            self.position = replace(now, part=self.cut.taken, whole=self.cut.whole)
+            newest = self.arrivals.now()
+            batch = self.arrivals.stamped(batch, scan.time)
+        self.times = ticks_of(batch.column(scan.time))
+        if self.arrivals is None and batch.num_rows:
+            newest = max(newest, int(self.times.max()))
+            promise = self.promise if is_done else promise
+            if scan.punctuation is not None:
+                batch, is_punctuation = split_punctuations(batch, scan.punctuation)
+                self.times = self.times[~is_punctuation]
+        self.in_place = self.in_place + 1 if newest == before.newest else 0
+        self.position = Position(
+            rows=before.rows + self.cut.whole if is_done else before.rows,
+            newest=newest,
+            has_ended=before.has_ended,
+            part=0 if is_done else self.cut.taken,
+            whole=0 if is_done else self.cut.whole,
+            promised=promise[0],
+            last=promise[1],
+            is_reordered=before.is_reordered,
+        )
         return batch
-
-    def _noted(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Position]:
-        """The rows of a batch, and where the stream is after it."""
-        newest = max(self.position.newest, int(ticks_of(batch.column(self.scan.time)).max()))
-        now = replace(self.position, newest=newest)
-        if self.cut.is_done:
-            now = replace(now, promised=self.promise[0], last=self.promise[1])
-        if self.scan.punctuation is not None:
-            batch, _ = split_punctuations(batch, self.scan.punctuation)
-        return batch, now
 
     def _promised_by(self, batch: pa.RecordBatch) -> tuple[int, tuple[int, ...]]:
         """The least time that may still come after a batch, and what the next read-ahead begins with.
@@ -265,6 +273,11 @@ class Feeds:
 
     Round robin, every open stream is asked in its turn, wherever it is in event time, and none is
     waited for.
+
+    Attributes:
+        ended: the streams that have ended.
+        have_ended: whether every stream has.
+        times: the ticks of the rows that `poll` gave last.
     """
 
     def __init__(self, feeds: Sequence[Feed], bell: Bell, polling: str = IN_STEP) -> None:
@@ -272,7 +285,10 @@ class Feeds:
         self._bell = bell
         self._is_in_step = polling == IN_STEP
         self._clocks = [feed.arrivals for feed in feeds if feed.arrivals is not None]
+        self._times_of = {feed.stream: feed.scan.time for feed in feeds}
         self._watermark = MIN_TICK
+        self.times: NDArray[np.int64] = np.empty(0, np.int64)
+        self._note_ended()
 
     @property
     def watermark(self) -> int:
@@ -286,15 +302,9 @@ class Feeds:
         told = [feed.position.newest for feed in self._feeds]
         return max([*told, *(clock.latest for clock in self._clocks)])
 
-    @property
-    def ended(self) -> frozenset[str]:
-        """The streams that have ended."""
-        return frozenset(feed.stream for feed in self._feeds if feed.position.has_ended)
-
-    @property
-    def have_ended(self) -> bool:
-        """Whether every stream has ended."""
-        return all(feed.position.has_ended for feed in self._feeds)
+    def _note_ended(self) -> None:
+        self.ended = frozenset(feed.stream for feed in self._feeds if feed.position.has_ended)
+        self.have_ended = len(self.ended) == len(self._feeds)
 
     @property
     def positions(self) -> dict[str, Position]:
@@ -308,7 +318,7 @@ class Feeds:
 
     def time_of(self, stream: str) -> str:
         """The column of a stream that has its time."""
-        return next(feed.scan.time for feed in self._feeds if feed.stream == stream)
+        return self._times_of[stream]
 
     def poll(self) -> tuple[str, pa.RecordBatch | None] | None:
         """A stream and its next batch, None for its end; None alone where no stream has any now."""
@@ -324,6 +334,9 @@ class Feeds:
                 continue
             for other in self._feeds[:-1]:
                 other.in_place = 0
+            if taken is None:
+                self._note_ended()
+            self.times = feed.times
             return feed.stream, taken
         return None
 
@@ -356,7 +369,7 @@ class Feeds:
         Whoever is asked goes to the end of all, and sorting keeps the order of equals.
         """
         feeds = self._open()
-        if self._is_in_step:
+        if self._is_in_step and len(feeds) > 1:
             feeds.sort(key=lambda feed: (feed.in_place >= STUCK_BATCHES, feed.position.newest))
         return feeds
 

@@ -204,7 +204,8 @@ class Reader:
             taken = self._held.popleft()
             if self._merges and isinstance(taken, pa.RecordBatch):
                 taken = self._with_more(taken)
-            self._bell.changed.notify_all()  # there is room again
+            if self._merges or len(self._held) == HELD - 1:
+                self._bell.changed.notify_all()  # there is room again
         if isinstance(taken, BaseException):
             raise source_failed(self._stream, taken)
         return taken
@@ -254,11 +255,13 @@ class Reader:
                 # An iterator that has waited itself is asked again at once.
                 pause = PAUSE_S - (time.monotonic() - self._asked)
                 return not bell.wait_for(lambda: False, max(0.0, pause))
-            bell.wait_for(self._has_room)
+            while not (self._has_room() or bell.is_stopped):
+                bell.changed.wait()
             if bell.is_stopped:
                 return False
             self._held.append(item)
-            bell.changed.notify_all()
+            if len(self._held) == 1:
+                bell.changed.notify_all()  # else the query had something to take before
             return True
 
 
@@ -330,7 +333,9 @@ class BatchSplitter:
     def next(self) -> pa.RecordBatch:
         """The next part; an empty batch is one."""
         assert self._batch is not None
-        part = self._batch.slice(self.taken, self._most)
+        part = self._batch
+        if self.taken or self._most < self.whole:
+            part = part.slice(self.taken, self._most)
         self.taken += part.num_rows
         if self.is_done:
             self._batch = None

@@ -194,7 +194,9 @@ class BatchSource(BatchReader):
             raise already_read(self._name)
         self.is_spent = self._once
         items = (
-            item if item is NOTHING_NOW else _as_table(self._name, item)
+            item
+            if item is NOTHING_NOW or isinstance(item, pa.RecordBatch)
+            else _as_table(self._name, item)
             for item in chain(self._held, self._data)
         )
         try:
@@ -311,15 +313,15 @@ def too_few_rows(name: str, rows: int, skipped: int) -> DataError:
 
 
 def _after(
-    name: str, items: Iterable[pa.Table | Silence], skip: int
-) -> Iterator[pa.Table | Silence]:
+    name: str, items: Iterable[pa.Table | pa.RecordBatch | Silence], skip: int
+) -> Iterator[pa.Table | pa.RecordBatch | Silence]:
     """The batches without the first so many rows, however those were cut before."""
     passed = 0
     for item in items:
         if isinstance(item, Silence) or passed >= skip:
             yield item
             continue
-        before, passed = passed, passed + len(item)
+        before, passed = passed, passed + item.num_rows
         if passed > skip:
             yield item.slice(skip - before)
     if passed < skip:
@@ -350,12 +352,16 @@ class _Shape:
         self.schema = spark_schema(schema)
         self.arrow = arrow_schema(self.schema)
 
-    def fit(self, rows: pa.Table) -> pa.RecordBatch:
+    def fit(self, rows: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
         """The rows as one batch of the registered columns.
 
         Raises:
             DataError: a column is missing, new, or of another type.
         """
+        if isinstance(rows, pa.RecordBatch):
+            if rows.schema.equals(self.arrow, check_metadata=True):
+                return rows
+            rows = pa.Table.from_batches([rows])
         new = [name for name in rows.schema.names if name not in self.schema.names]
         if new:
             raise self._differs(f"has a column {new[0]!r} that it did not have before")

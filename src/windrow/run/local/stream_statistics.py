@@ -48,6 +48,9 @@ from windrow.schema import MIN_TICK
 
 if TYPE_CHECKING:
     from windrow.operators.engine.scheduler import Scheduler
+    from windrow.physical.nodes.base import PhysicalNode
+
+Int64s = NDArray[np.int64]
 
 MOST_ROWS = 100_000
 STRETCHES = 20
@@ -71,6 +74,18 @@ class _Seen:
     kept: deque[pa.RecordBatch] = field(default_factory=lambda: deque(maxlen=RECENT))
     rows: int = 0
     first_span: int = 0
+    rate: float | None = None
+
+    def present_rate(self) -> float | None:
+        """Tuples per tick in the last batches; None before there are two of different times.
+
+        A first batch that is large tells it by itself, so that none has to be joined unplanned.
+        """
+        batches = self.batches
+        if len(batches) == 1:
+            return batches[0][0] / self.first_span if self.first_span > 0 else None
+        span = batches[-1][1] - batches[0][1]
+        return sum([rows for rows, _ in batches], -batches[0][0]) / span if span > 0 else None
 
 
 class StreamStatistics:
@@ -89,12 +104,12 @@ class StreamStatistics:
         self._planned = dict(planned)
         self._draw = np.random.default_rng(SEED)
 
-    def take(self, stream: str, batch: pa.RecordBatch) -> None:
-        """Looks at a batch as it comes."""
+    def take(self, stream: str, batch: pa.RecordBatch, times: Int64s | None = None) -> None:
+        """Looks at a batch as it comes; `times` are its ticks where they are known."""
         if not batch.num_rows:
             return
         seen = self._seen[stream]
-        ticks = ticks_of(batch.column(self._times[stream]))
+        ticks = ticks_of(batch.column(self._times[stream])) if times is None else times
         newest = int(ticks.max())
         if newest == MIN_TICK:  # not one of its rows has a time
             return
@@ -103,6 +118,7 @@ class StreamStatistics:
         if seen.batches:
             newest = max(newest, seen.batches[-1][1])
         seen.batches.append((batch.num_rows, newest))
+        seen.rate = seen.present_rate()
         seen.kept.append(self._some_of(batch))
         seen.rows += batch.num_rows
 
@@ -121,14 +137,13 @@ class StreamStatistics:
     @property
     def has_changed(self) -> bool:
         """Whether all rates are known, and one is far from what the plan was made for."""
-        rates = {stream: self.rate(stream) for stream in self._times}
-        known = {stream: rate.value for stream, rate in rates.items() if rate is not None}
-        if len(known) < len(rates):
-            return False
-        return any(
-            stream not in self._planned or not is_near(rate, self._planned[stream])
-            for stream, rate in known.items()
-        )
+        is_other = False
+        for stream, seen in self._seen.items():
+            if seen.rate is None:
+                return False
+            planned = self._planned.get(stream)
+            is_other = is_other or planned is None or not is_near(seen.rate, planned)
+        return is_other
 
     def planned(self) -> None:
         """Takes the present rates for those that the plan is made for."""
@@ -138,18 +153,9 @@ class StreamStatistics:
                 self._planned[stream] = rate.value
 
     def rate(self, stream: str) -> Figure | None:
-        """Tuples per tick in the last batches; None before there are two of different times.
-
-        A first batch that is large tells it by itself, so that none has to be joined unplanned.
-        """
-        batches = self._seen[stream].batches
-        if len(batches) == 1 and self._seen[stream].first_span > 0:
-            return Figure(batches[0][0] / self._seen[stream].first_span, SEEN)
-        if len(batches) < 2:
-            return None
-        span = batches[-1][1] - batches[0][1]
-        rows = sum(rows for rows, _ in list(batches)[1:])
-        return Figure(rows / span, SEEN) if span > 0 else None
+        """Tuples per tick in the last batches; None where they do not tell."""
+        rate = self._seen[stream].rate
+        return None if rate is None else Figure(rate, SEEN)
 
     def different(self, stream: str, column: str) -> Figure | None:
         """How many different values a column has, by rows of the last batches."""
@@ -307,14 +313,16 @@ class Adapting:
         times = {scan.stream: scan.time for scan in query.root.scans}
         self._known = StreamStatistics(times, planner.rates if planner is not None else {})
 
-    def adapt(self, stream: str, arrived: pa.RecordBatch, scheduler: Scheduler) -> None:
+    def adapt(
+        self, stream: str, arrived: pa.RecordBatch, times: Int64s, scheduler: Scheduler
+    ) -> None:
         """Before a micro-batch: plans again if rates have changed, and follows the new plan.
 
         Where the plan rests on assumed numbers it is made again, once, by those of the batches.
         """
         if self._planner is None or not self._has_plans:
             return
-        self._known.take(stream, arrived)
+        self._known.take(stream, arrived, times)
         if self._known.has_changed or (self._is_guessed and self._known.is_known):
             self._is_guessed = False
             self._known.planned()
@@ -325,8 +333,7 @@ class Adapting:
         """EXPLAIN of the query as it runs now."""
         return "" if self._planner is None else self._planner.explain(self.query)
 
-    @staticmethod
-    def plans(scheduler: Scheduler) -> dict[str, str]:
-        """How each window join is run now, by its name in EXPLAIN."""
-        nodes = [driver.node for driver in reversed(scheduler.operators)]
-        return {node.title: node.plan_name for node in nodes if node.plan_name}
+
+def plan_names(nodes: Sequence[PhysicalNode]) -> dict[str, str]:
+    """How each window join among nodes, from the top of a plan down, is run, by its name in EXPLAIN."""
+    return {node.title: node.plan_name for node in reversed(nodes) if node.plan_name}
