@@ -150,7 +150,7 @@ class KernelCache(FunctionCache):
 
     def _file_of(self, key: Any) -> str:
         told = hashlib.blake2b(repr(key).encode(), digest_size=16).hexdigest()
-        stem = "".join(letter if letter.isalnum() else "." for letter in self._stem)
+        stem = "".join(letter if letter.isalnum() or letter in "_." else "-" for letter in self._stem)
         return f"{stem[:100]}-{told}{SUFFIX}"
 
 
