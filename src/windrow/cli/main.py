@@ -239,6 +239,14 @@ def warm(
             "--in-package", help="Keep them beside the package, where all who use it find them."
         ),
     ] = False,
+    portable: Annotated[
+        bool,
+        typer.Option(
+            "--portable",
+            help="Compile for other processors of this architecture, too: for an image that is "
+            "built here and run elsewhere.",
+        ),
+    ] = False,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes; one per core without it.")
     ] = None,
@@ -254,7 +262,8 @@ def warm(
         asked = checked_families(families or ())
         place = place_of(folder, in_package=in_package)
         with telling(stderr) as say:
-            done = warm(asked, place, jobs or os.cpu_count() or 1, say)
+            processes = jobs or os.cpu_count() or 1
+            done = warm(asked, place, processes, say, is_portable=portable)
         if as_json:
             typer.echo(json.dumps(done.as_dict()))
         else:

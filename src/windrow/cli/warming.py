@@ -30,6 +30,9 @@ from windrow.errors import WindrowError, nearest
 
 LONGEST_FIRST = ("algorithms", "aggregates", "statistics", "shedding", "bestmatch", "joins")
 
+PROCESSOR, FEATURES = "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"
+"""The settings of numba's that say what processor is compiled for, and what it has beyond its name."""
+
 CHILD = "from windrow.cli.warming import warm_here; warm_here()"
 
 
@@ -63,6 +66,16 @@ class WarmError(WindrowError, RuntimeError):
             "two-folders",
             "--folder and --in-package name two places",
             hint="give one of them, and run the command again for the other",
+        )
+
+    @classmethod
+    def not_portable(cls) -> Self:
+        """There is no name for the processors of this architecture."""
+        return cls(
+            "not-portable",
+            "kernels for other processors of this architecture cannot be compiled",
+            reason="it is neither x86-64 nor ARM with 64 bits",
+            hint="leave out --portable: kernels are then compiled for this very processor",
         )
 
     @classmethod
@@ -133,6 +146,8 @@ def warm(
     folder: Path | None,
     jobs: int,
     say: Callable[[str], None],
+    *,
+    is_portable: bool = False,
 ) -> Warmed:
     """Compiles the kernels of families that are not compiled.
 
@@ -141,20 +156,31 @@ def warm(
         folder: where kernels are kept; None for the usual place of this user.
         jobs: in how many processes at most.
         say: told what is going on.
+        is_portable: whether for other processors of this architecture, too.
 
     Raises:
         WarmError: there is no folder for them, or a family cannot be compiled.
     """
-    from windrow.kernels.code_folders import FOLDER_SETTING, open_to_readers, place_to_keep
+    from windrow.kernels.code_folders import (
+        FOLDER_SETTING,
+        made_by,
+        open_to_readers,
+        place_to_keep,
+        portable_processor,
+    )
 
     started = time.monotonic()
     root = place_to_keep(folder)
     if root is None:
         raise WarmError.no_folder(folder)
-    lists = {family: root / f"{family}-{_state()}.warm" for family in families}
+    processor = {PROCESSOR: portable_processor(), FEATURES: ""} if is_portable else {}
+    if is_portable and not portable_processor():
+        raise WarmError.not_portable()
+    state = _state(" ".join([made_by(), *processor.values()]))
+    lists = {family: root / f"{family}-{state}.warm" for family in families}
     missing = [family for family in _in_order(families) if not _is_whole(lists[family])]
     compiled = 0
-    environment = {**os.environ, FOLDER_SETTING: str(root)}
+    environment = {**os.environ, **processor, FOLDER_SETTING: str(root)}
     news: queue.SimpleQueue[tuple[str, str] | None] = queue.SimpleQueue()
 
     def run(family: str) -> int:
@@ -250,11 +276,9 @@ def _is_whole(listed: Path) -> bool:
     return all(is_whole(Path(file)) for file in files)
 
 
-def _state() -> str:
+def _state(made_by: str) -> str:
     """A digest of all that decides which kernels a family takes, and what is compiled of them."""
-    from windrow.kernels.code_folders import made_by
-
-    digest = hashlib.blake2b(made_by().encode(), digest_size=8)
+    digest = hashlib.blake2b(made_by.encode(), digest_size=8)
     for text in _sources():
         digest.update(text)
     return digest.hexdigest()

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import stat
 import sys
 import tempfile
@@ -102,6 +103,27 @@ def made_by() -> str:
     named = asked.CPU_NAME or llvmlite.binding.get_host_cpu_name()
     features = asked.CPU_FEATURES or llvmlite.binding.get_host_cpu_features().flatten()
     return f"{_versions()}-{named}-{features}"
+
+
+PORTABLE = {
+    "x86_64": ("x86-64-v3", {"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}),
+    "aarch64": ("generic", set[str]()),
+    "arm64": ("generic", set[str]()),
+}
+"""By the machine's architecture, LLVM's name of what most of its processors run, and what that takes."""
+
+
+def portable_processor() -> str:
+    """LLVM's name of a processor whose code most of this architecture run; empty for none."""
+    return PORTABLE.get(platform.machine(), ("", set[str]()))[0]
+
+
+@functools.cache
+def runs_portable_code() -> bool:
+    """Whether this processor runs it."""
+    name, needed = PORTABLE.get(platform.machine(), ("", set[str]()))
+    features = llvmlite.binding.get_host_cpu_features()
+    return bool(name) and all(features.get(feature) for feature in needed)
 
 
 def _versions() -> str:

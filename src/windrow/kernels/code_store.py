@@ -5,6 +5,8 @@
     | windrow kernel 1 | digest of the rest | the key, and what numba made of the kernel |
 
 The name is a digest of the key: signature, processor with its features, and the code of the function.
+What is there for this very processor comes first, then code for all of its kind, which `windrow warm
+--portable` compiles: an image is built on one machine, and run on others.
 A file is written under a temporary name and renamed, so that it is there whole or not at all. It is read
 only if its digest is right and its key the very one that is asked for; what is damaged or of something
 else counts as not there, is compiled again, and replaced. No file is read that somebody else may have
@@ -18,13 +20,14 @@ import hashlib
 import os
 import pickle
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.serialize import dumps
 
-from windrow.kernels.code_folders import is_trusted
+from windrow.kernels.code_folders import is_trusted, portable_processor, runs_portable_code
 from windrow.kernels.compiling import COMPILING
 
 _MARK = b"windrow kernel 1\n"
@@ -131,9 +134,12 @@ class KernelCache(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel of a signature; None where it must be compiled."""
-        key = self._key(sig, target_context.codegen())
-        data = self._store.load(self._file_of(key), key)
-        if data is None:
+        data = None
+        for key in self._keys(sig, target_context.codegen()):
+            data = self._store.load(self._file_of(key), key)
+            if data is not None:
+                break
+        else:
             COMPILING.began(self._stem)
             return None
         target_context.refresh()
@@ -148,9 +154,19 @@ class KernelCache(FunctionCache):
     def _key(self, signature: Any, codegen: Any) -> Any:
         return self._index_key(signature, codegen)  # type: ignore[no-untyped-call]
 
+    def _keys(self, signature: Any, codegen: Any) -> Iterator[Any]:
+        """Of code for this very processor, and of code that this processor runs as well."""
+        key = self._key(signature, codegen)
+        yield key
+        if runs_portable_code():
+            kind, (triple, _processor, _features), *rest = key
+            yield (kind, (triple, portable_processor(), ""), *rest)
+
     def _file_of(self, key: Any) -> str:
         told = hashlib.blake2b(repr(key).encode(), digest_size=16).hexdigest()
-        stem = "".join(letter if letter.isalnum() or letter in "_." else "-" for letter in self._stem)
+        stem = "".join(
+            letter if letter.isalnum() or letter in "_." else "-" for letter in self._stem
+        )
         return f"{stem[:100]}-{told}{SUFFIX}"
 
 

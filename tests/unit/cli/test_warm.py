@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from windrow.cli import warming
 from windrow.cli.main import app
 from windrow.cli.warm_queries import FAMILIES, example_session
-from windrow.kernels.code_folders import FOLDER_SETTING
+from windrow.kernels.code_folders import FOLDER_SETTING, runs_portable_code
 
 FIRST_JOIN = """
 import pyarrow as pa, windrow
@@ -65,6 +65,22 @@ def test_the_first_join_compiles_what_it_needs_and_warm_has_it_compiled_nothing(
     assert set(alone) == JOIN_KERNELS
     warmed(tmp_path / "warm", "joins")
     assert compiled_by_the_first_join(tmp_path / "warm") == []
+
+
+@pytest.mark.slow
+def test_kernels_for_any_processor_of_the_kind_are_read_where_there_are_no_others(tmp_path):
+    if not runs_portable_code():
+        pytest.skip("this processor lacks what portable code takes")
+    done = windrow("warm", "joins", "--folder", tmp_path, "--portable")
+    assert done.exit_code == 0
+    assert compiled_by_the_first_join(tmp_path) == []
+
+
+def test_an_architecture_without_a_name_for_its_processors_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("platform.machine", lambda: "abacus")
+    done = windrow("warm", "joins", "--folder", tmp_path, "--portable")
+    assert done.exit_code == 2
+    assert "WarmError[not-portable]" in done.stderr
 
 
 @pytest.mark.slow
