@@ -163,6 +163,7 @@ def warm(
     """
     from windrow.kernels.code_folders import (
         FOLDER_SETTING,
+        SHIPPED_SETTING,
         made_by,
         open_to_readers,
         place_to_keep,
@@ -180,7 +181,12 @@ def warm(
     lists = {family: root / f"{family}-{state}.warm" for family in families}
     missing = [family for family in _in_order(families) if not _is_whole(lists[family])]
     compiled = 0
-    environment = {**os.environ, **processor, FOLDER_SETTING: str(root)}
+    environment = {
+        **os.environ,
+        **processor,
+        FOLDER_SETTING: str(root),
+        SHIPPED_SETTING: "off",
+    }
     news: queue.SimpleQueue[tuple[str, str] | None] = queue.SimpleQueue()
 
     def run(family: str) -> int:
@@ -244,14 +250,12 @@ def _run_family(family: str, environment: dict[str, str], tell: Callable[[str], 
 def warm_here() -> None:
     """In a process of its own: compiles the family that the command line names, and tells of it."""
     from windrow.cli.warm_queries import run_family
-    from windrow.kernels.code_folders import use_own_alone
     from windrow.kernels.compiling import COMPILING, Compiled
 
     def tell(news: Compiled) -> None:
         if news.kernel:
             print(json.dumps({"kernel": news.kernel}), flush=True)
 
-    use_own_alone()
     with COMPILING.told(tell):
         run_family(sys.argv[1])
     from windrow.kernels.code_store import FILES

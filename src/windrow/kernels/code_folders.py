@@ -38,7 +38,8 @@ FOLDER_SETTING = "WINDROW_KERNEL_CACHE"
 SHIPPED = Path(__file__).parent / "compiled"
 """Kernels that came with the package, or were compiled for all users as it was installed."""
 
-_reads_others = True
+SHIPPED_SETTING = "WINDROW_KERNEL_SHIPPED"
+"""Set to "off", no process reads but its own folder, so that all it needs comes to be there."""
 
 
 @functools.cache
@@ -56,7 +57,7 @@ def cache_folder(module: Path) -> str | None:
 @functools.cache
 def shipped_folders(module: Path) -> tuple[str, ...]:
     """The folders of others that have this very version of a module's kernels, as far as they are safe."""
-    if _is_off() or not _reads_others or not module.is_file():
+    if _is_off() or _is_alone() or not module.is_file():
         return ()
     stated = os.environ.get(FOLDER_SETTING, "")
     roots = [Path(stated)] if stated else []
@@ -141,15 +142,16 @@ def place_to_keep(stated: Path | None) -> Path | None:
 
 
 def open_to_readers(root: Path) -> None:
-    """Lets everybody read what was compiled into a folder; this user alone may still write."""
-    for place in (root, *root.rglob("*")):
-        place.chmod(0o755 if place.is_dir() else 0o644)
+    """Lets everybody read what was compiled into a folder; this user alone may still write.
 
-
-def use_own_alone() -> None:
-    """Has this process read its own folder alone, so that all it needs comes to be there."""
-    global _reads_others  # noqa: PLW0603  # of the process, before it loads a kernel
-    _reads_others = False
+    What else is in it stays as it is, and so does the folder itself if there is anything else.
+    """
+    lists, versions = set(root.glob("*.warm")), set(root.glob("*-numba*-*"))
+    files = {file for folder in versions for file in folder.iterdir()}
+    for place in lists | versions | files:
+        place.chmod(0o755 if place in versions else 0o644)
+    if not set(root.iterdir()) - lists - versions:
+        root.chmod(0o755)
 
 
 def is_private_folder(folder: Path) -> bool:
@@ -193,6 +195,10 @@ def trusted_users() -> frozenset[int]:
 
 def _is_off() -> bool:
     return os.environ.get(FOLDER_SETTING, "").lower() == "off"
+
+
+def _is_alone() -> bool:
+    return os.environ.get(SHIPPED_SETTING, "").lower() == "off"
 
 
 def _roots() -> list[Path]:

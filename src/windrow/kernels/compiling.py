@@ -32,6 +32,11 @@ class Compiled:
     kernels: int
     seconds: float
 
+    def __str__(self) -> str:
+        if not self.kernel:
+            return f"{self.kernels} kernels compiled in {self.seconds:.1f} s"
+        return f"compiling, once on this machine: {self.kernel} ({self.kernels} kernels so far)"
+
 
 class Compiling:
     """Counts and tells what is compiled in this process."""

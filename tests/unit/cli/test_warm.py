@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from windrow.cli import warming
 from windrow.cli.main import app
 from windrow.cli.warm_queries import FAMILIES, example_session
-from windrow.kernels.code_folders import FOLDER_SETTING, runs_portable_code
+from windrow.kernels.code_folders import FOLDER_SETTING, open_to_readers, runs_portable_code
 
 FIRST_JOIN = """
 import pyarrow as pa, windrow
@@ -113,6 +113,17 @@ def test_everybody_may_read_what_is_kept_in_a_stated_folder_and_nobody_else_writ
     assert "compiling asof: asof.newest_at" in shown.stderr
     modes = {place.is_dir(): place.stat().st_mode & 0o777 for place in tmp_path.rglob("*")}
     assert modes == {True: 0o755, False: 0o644}
+
+
+def test_what_else_is_in_a_stated_folder_stays_as_closed_as_it_was(tmp_path):
+    (tmp_path / "letters").mkdir(mode=0o700)
+    version = tmp_path / "cpython-numba1-of-somewhere"
+    version.mkdir(mode=0o700)
+    tmp_path.chmod(0o700)
+    open_to_readers(tmp_path)
+    assert [place.stat().st_mode & 0o777 for place in (tmp_path, tmp_path / "letters", version)] == [
+        0o700, 0o700, 0o755,
+    ]  # fmt: skip
 
 
 def test_a_family_that_is_not_there_is_refused(tmp_path):
