@@ -220,8 +220,8 @@ def warm(
     families: Annotated[
         list[str] | None,
         typer.Argument(
-            help="What to compile for: joins, aggregates, statistics, asof, bestmatch, counts, "
-            "changelogs, algorithms, shedding; all without a name.",
+            help="What to compile for: first, joins, aggregates, statistics, asof, bestmatch, "
+            "counts, changelogs, algorithms, shedding; all without a name.",
             metavar="[FAMILY]...",
             show_default=False,
         ),

@@ -32,6 +32,10 @@ def _sliding(*items: str) -> tuple[str, ...]:
 
 FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
+        "first": (
+            f"SELECT r.x, s.x AS y, t.x AS z {_THREE} {_NEAR}",
+            *_sliding("SUM(x)", "COUNT(*)", "SUM(i)"),
+        ),
         "joins": (
             f"SELECT r.x, s.x AS y, t.x AS z {_THREE} {_NEAR}",
             f"SELECT r.x, s.x AS y {_PAIR} {_NEAR}",
@@ -113,9 +117,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """By the name of a family, queries that together take its kernels."""
-
-FIRST = ("joins", "aggregates")
-"""What most begin with."""
 
 
 def run_family(family: str) -> None:
