@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from windrow.kernels.jit import FOLDER_SETTING
+from windrow.kernels.code_folders import FOLDER_SETTING
 
 MODULE = """
 from typing import NamedTuple

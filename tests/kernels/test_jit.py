@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from windrow.kernels import jit
+from windrow.kernels import code_folders, jit
 from windrow.kernels.fetch import fetch
 
 THIS = Path(__file__)
@@ -16,39 +16,39 @@ THIS = Path(__file__)
 
 @pytest.fixture(autouse=True)
 def fresh_choice():
-    jit.cache_folder.cache_clear()
+    code_folders.forget_choices()
     yield
-    jit.cache_folder.cache_clear()
+    code_folders.forget_choices()
 
 
 def test_the_cache_is_a_folder_closed_to_others(monkeypatch, tmp_path):
-    monkeypatch.setenv(jit.FOLDER_SETTING, str(tmp_path))
-    folder = jit.cache_folder(THIS)
+    monkeypatch.setenv(code_folders.FOLDER_SETTING, str(tmp_path))
+    folder = code_folders.cache_folder(THIS)
     assert folder is not None
     assert folder.startswith(str(tmp_path))
     assert (tmp_path / folder).stat().st_mode & 0o777 == 0o700
 
 
 def test_a_folder_that_others_may_write_is_not_used(monkeypatch, tmp_path):
-    monkeypatch.setenv(jit.FOLDER_SETTING, str(tmp_path))
-    (tmp_path / jit.version_name(THIS)).mkdir()
-    (tmp_path / jit.version_name(THIS)).chmod(0o777)
-    assert jit.cache_folder(THIS) is None
+    monkeypatch.setenv(code_folders.FOLDER_SETTING, str(tmp_path))
+    (tmp_path / code_folders.version_name(THIS)).mkdir()
+    (tmp_path / code_folders.version_name(THIS)).chmod(0o777)
+    assert code_folders.cache_folder(THIS) is None
 
 
 def test_kernels_that_were_optimized_less_are_not_taken_for_others(monkeypatch, tmp_path):
-    monkeypatch.setenv(jit.FOLDER_SETTING, str(tmp_path))
+    monkeypatch.setenv(code_folders.FOLDER_SETTING, str(tmp_path))
     folders = set()
     for level in (1, 3):
         monkeypatch.setattr("numba.config.OPT", level)
-        jit.cache_folder.cache_clear()
-        folders.add(jit.cache_folder(THIS))
+        code_folders.forget_choices()
+        folders.add(code_folders.cache_folder(THIS))
     assert len(folders) == 2
 
 
 def test_the_cache_can_be_turned_off_and_kernels_still_work(monkeypatch):
-    monkeypatch.setenv(jit.FOLDER_SETTING, "off")
-    assert jit.cache_folder(THIS) is None
+    monkeypatch.setenv(code_folders.FOLDER_SETTING, "off")
+    assert code_folders.cache_folder(THIS) is None
 
     @jit.kernel
     def doubled(number: int) -> int:
@@ -58,7 +58,7 @@ def test_the_cache_can_be_turned_off_and_kernels_still_work(monkeypatch):
 
 
 def test_a_kernel_of_no_file_is_compiled_in_each_process():
-    assert jit.cache_folder(Path("<stdin>")) is None
+    assert code_folders.cache_folder(Path("<stdin>")) is None
 
 
 def test_a_lean_kernel_leaves_references_to_arrays_as_they_were():
@@ -101,7 +101,7 @@ def test_a_numba_that_cannot_leave_its_runtime_out_compiles_lean_kernels_as_othe
 def test_other_users_of_numba_keep_their_own_cache_folder(monkeypatch, tmp_path):
     import numba
 
-    monkeypatch.setenv(jit.FOLDER_SETTING, str(tmp_path))
+    monkeypatch.setenv(code_folders.FOLDER_SETTING, str(tmp_path))
     before = numba.config.CACHE_DIR
 
     @jit.kernel
@@ -110,7 +110,7 @@ def test_other_users_of_numba_keep_their_own_cache_folder(monkeypatch, tmp_path)
 
     assert same(1) == 1
     assert before == numba.config.CACHE_DIR
-    assert list(tmp_path.rglob("*.nbi"))
+    assert list(tmp_path.rglob("*.kernel"))
 
 
 def test_only_arrays_that_kernels_cannot_take_are_copied():
@@ -131,12 +131,14 @@ def test_without_a_home_kernels_are_kept_in_the_folder_for_temporary_files(monke
 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "expanduser", nowhere)
-    (root,) = jit.usual_roots()
+    (root,) = code_folders.usual_roots()
     assert root.name.startswith("windrow-kernels-")
 
 
 def test_asking_for_memory_changes_nothing_and_is_one_instruction(monkeypatch):
-    monkeypatch.setenv(jit.FOLDER_SETTING, "off")  # what comes from the cache cannot be looked into
+    monkeypatch.setenv(
+        code_folders.FOLDER_SETTING, "off"
+    )  # what comes from the cache cannot be looked into
 
     @jit.lean_kernel
     def ask(array):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from windrow.kernels import jit
+from windrow.kernels import code_folders, jit
 
 MODULE = """
 from windrow.kernels.jit import kernel
@@ -32,20 +32,20 @@ print("compiled" if stats.cache_misses else "read", flush=True)
 
 @pytest.fixture
 def shared_kernel(monkeypatch, tmp_path):
-    monkeypatch.setenv(jit.FOLDER_SETTING, str(tmp_path / "cache"))
-    jit.cache_folder.cache_clear()
+    monkeypatch.setenv(code_folders.FOLDER_SETTING, str(tmp_path / "cache"))
+    code_folders.forget_choices()
     (tmp_path / "kernel_of_both.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     yield importlib.import_module("kernel_of_both").sum_of_squares
     sys.modules.pop("kernel_of_both")
-    jit.cache_folder.cache_clear()
+    code_folders.forget_choices()
 
 
 def test_who_comes_while_a_kernel_is_compiled_waits_and_reads_it(shared_kernel, tmp_path):
     import numba
 
     what = f"sum_of_squares{(numba.typeof(4),)}"
-    with jit.alone(jit.cache_folder(tmp_path / "kernel_of_both.py"), what):
+    with jit.alone(code_folders.cache_folder(tmp_path / "kernel_of_both.py"), what):
         other = subprocess.Popen(
             [sys.executable, "-c", OTHER], cwd=tmp_path, stdout=subprocess.PIPE, text=True
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import windrow_papers.kernels
-from windrow.kernels import jit as _jit
+from windrow.kernels import code_folders
 from windrow.kernels.sources import KERNELS, digest_of, sources_of
 
 PAPERS = Path(windrow_papers.kernels.__file__).parent
@@ -57,8 +57,8 @@ def kernels(tmp_path) -> Path:
     folder.mkdir(parents=True)
     (tmp_path / "windrow" / "__init__.py").touch()
     (folder / "__init__.py").touch()
-    for name in ("jit.py", "signals.py", "sources.py"):
-        shutil.copy(KERNELS / name, folder)
+    for name in ("jit", "signals", "sources", "code_folders", "code_store", "compiling"):
+        shutil.copy(KERNELS / f"{name}.py", folder)
     for name, text in texts.items():
         (folder / name).write_text(text)
     return folder
@@ -137,7 +137,7 @@ def test_a_kernel_with_the_code_of_another_in_it_is_never_a_stale_one(kernels, t
         environment = {
             **os.environ,
             "PYTHONPATH": str(kernels.parent.parent),
-            _jit.FOLDER_SETTING: str(tmp_path / "cache"),
+            code_folders.FOLDER_SETTING: str(tmp_path / "cache"),
         }
         run = [sys.executable, "-c", ASK]
         answer = subprocess.run(run, env=environment, check=True, capture_output=True, text=True)

@@ -22,7 +22,7 @@ READS_TABLES = {
 JOINS_BY_TIME = {
     "alive_index", "bew_hash", "bew_period", "bew_scan",  # the join itself
     "fetch", "keys",  # keys are hashed, and meet by their hashes
-    "jit", "signals", "sources",  # what all kernels are compiled by
+    "jit", "signals", "sources", "code_folders", "code_store", "compiling",  # what compiles kernels
 }  # fmt: skip
 """The kernels of a join by time."""
 

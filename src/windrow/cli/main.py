@@ -1,8 +1,9 @@
-"""The commands: run a job, explain a query, show the demo, weigh costs."""
+"""The commands: run a job, explain a query, show the demo, compile ahead, weigh costs."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -212,6 +213,61 @@ def demo(
 
         if not show_demo(is_quick=quick, stdout=Terminal(), debug=debug):
             raise typer.Exit(1)
+
+
+@app.command()
+def warm(
+    families: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="What to compile for: first, joins, aggregates, statistics, asof, bestmatch, "
+            "counts, changelogs, algorithms, shedding; all without a name.",
+            metavar="[FAMILY]...",
+            show_default=False,
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the kernels there, for all to read; WINDROW_KERNEL_CACHE names it to those "
+            "who do. Without it, in this user's cache."
+        ),
+    ] = None,
+    in_package: Annotated[
+        bool,
+        typer.Option(
+            "--in-package", help="Keep them beside the package, where all who use it find them."
+        ),
+    ] = False,
+    portable: Annotated[
+        bool,
+        typer.Option(
+            "--portable",
+            help="Compile for other processors of this architecture, too: for an image that is "
+            "built here and run elsewhere.",
+        ),
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes; one per core without it.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Compile ahead what queries need, so that the first one does not wait. Twice does nothing."""
+    stderr = Terminal(stderr=True)
+    with reported(stderr, debug=debug):
+        from windrow.cli.warming import checked_families, place_of, warm
+        from windrow.run.terminal import telling
+
+        asked = checked_families(families or ())
+        place = place_of(folder, in_package=in_package)
+        with telling(stderr) as say:
+            processes = jobs or os.cpu_count() or 1
+            done = warm(asked, place, processes, say, is_portable=portable)
+        if as_json:
+            typer.echo(json.dumps(done.as_dict()))
+        else:
+            Terminal().say(str(done))
 
 
 app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(cost)

@@ -5,23 +5,28 @@ are data here), and is compiled once per machine, not once per process. It takes
 read-only array is another type to numba, and would compile the kernel again: `writable` gives kernels
 one kind.
 
-**The on-disk cache is on**, for a Spark job starts a fresh Python worker per core, and each would
+**Compiled code is kept in files**, for a Spark job starts a fresh Python worker per core, and each would
 compile every kernel it calls, which takes seconds; to read them takes a fraction of one. To see it,
 run any query twice, with and without `WINDROW_KERNEL_CACHE=off`. The setting may also name another
 folder; where none can be written, kernels are compiled in each process. Why it is safe:
 
-- The folder belongs to the user alone (mode 0700, owner checked): cached code is code.
+- A folder is read only if nobody may write to it but this user and those who could change what runs
+  anyway (`code_folders.py`): compiled code is code.
+- A file is read only if it is whole, and of the very kernel, signature and processor that are asked for
+  (`code_store.py`). It is written under a temporary name and renamed.
 - A kernel has the code of the kernels that it calls in it, and the values of the constants it reads,
   but numba notices only changes of its own file. So each module has a folder of its own, whose name
-  holds numba's, numpy's and Python's versions, how far LLVM optimizes (`NUMBA_OPT`), and a digest of
-  the module's text and of all kernel modules that its imports lead to:
+  holds numba's, llvmlite's, numpy's and Python's versions, how far LLVM optimizes (`NUMBA_OPT`), and a
+  digest of the module's text and of all kernel modules that its imports lead to:
 
       few.py -> sweep.py -> bew_period.py -> jit.py
 
   Imports are read from the text. One that names no module, but a package or a place relative to its
   own, counts as an import of every kernel module there is: to compile too often is never wrong. Of
   kernels of another package, whatever a module imports from its own package counts as well.
-- numba writes cache files under a temporary name and renames them.
+
+**What nobody uses is not made.** A kernel gets no entry for callers in C, which would take a
+fifteenth of the time that it takes to compile it.
 
 **Processes that need a kernel at the same time compile it once.** All workers of a Spark stage call
 the same kernels for the first time at the same moment; one compiles, the others wait and read:
@@ -59,9 +64,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import stat
-import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -76,8 +78,10 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.pythonapi import _boxers
 from numpy.typing import NDArray
 
+from windrow.kernels.code_folders import cache_folder, shipped_folders
+from windrow.kernels.code_store import StoredCode, store_compiled
+from windrow.kernels.compiling import COMPILING, no_collection
 from windrow.kernels.signals import PutOff
-from windrow.kernels.sources import digest_of
 
 _modules: set[str] = set()
 
@@ -154,7 +158,13 @@ def compile_once(kernel: Any, folder: str | None) -> None:
     name = kernel.py_func.__qualname__
 
     def compile_or_wait(signature: Any) -> Any:
-        with PutOff(), global_compiler_lock, alone(folder, f"{name}{signature}"):
+        with (
+            PutOff(),
+            global_compiler_lock,
+            alone(folder, f"{name}{signature}"),
+            COMPILING.turn(),
+            no_collection(),
+        ):
             return compile_here(signature)  # reads the compiled code where there is some by now
 
     kernel.compile = compile_or_wait
@@ -192,8 +202,6 @@ def _lock_file(folder: str) -> int | None:
 Function = TypeVar("Function", bound=Callable[..., Any])
 Item = TypeVar("Item", bound=np.generic)
 
-FOLDER_SETTING = "WINDROW_KERNEL_CACHE"
-
 
 def kernel(function: Function) -> Function:
     """The function, compiled at its first call, the lock released while it runs."""
@@ -225,18 +233,10 @@ def lean_kernel_part(function: Function) -> Function:
 
 def _kernel(function: Function, *, is_part: bool, is_lean: bool = False) -> Function:
     guard_returns(function)
-    folder = cache_folder(Path(function.__code__.co_filename))
-    if folder is None:
-        compiled = _compiled(function, cache=False, is_part=is_part, is_lean=is_lean)
-        compile_once(compiled, None)
-        return compiled
-    before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-    # numba reads the folder as the function is decorated; other users of numba keep theirs.
-    numba.config.CACHE_DIR = folder  # type: ignore[attr-defined]
-    try:
-        compiled = _compiled(function, cache=True, is_part=is_part, is_lean=is_lean)
-    finally:
-        numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+    module = Path(function.__code__.co_filename)
+    folder = cache_folder(module)
+    compiled = _compiled(function, is_part=is_part, is_lean=is_lean)
+    store_compiled(compiled, StoredCode(folder, shipped_folders(module)))
     compile_once(compiled, folder)
     return compiled
 
@@ -248,8 +248,8 @@ def writable(array: NDArray[Item]) -> NDArray[Item]:
     return np.array(array, order="C")
 
 
-def _compiled(function: Function, *, cache: bool, is_part: bool, is_lean: bool) -> Function:
-    settings: dict[str, Any] = {"cache": cache, "forceinline": is_part}
+def _compiled(function: Function, *, is_part: bool, is_lean: bool) -> Function:
+    settings: dict[str, Any] = {"forceinline": is_part, "no_cfunc_wrapper": True}
     if is_lean and knows_lean():
         settings[_RUNTIME] = False  # nothing can be allocated, no references are counted
     compiled = numba.njit(nogil=True, fastmath=False, **settings)(function)
@@ -266,50 +266,3 @@ def knows_lean() -> bool:
     from numba.core import cpu  # noqa: PLC0415
 
     return hasattr(getattr(cpu, "CPUTargetOptions", None), _RUNTIME)
-
-
-@functools.cache
-def cache_folder(module: Path) -> str | None:
-    """The folder of this user for this very version of a module's kernels; None for no cache."""
-    setting = os.environ.get(FOLDER_SETTING, "")
-    if setting.lower() == "off" or not module.is_file():
-        return None
-    roots = [Path(setting)] if setting else usual_roots()
-    for root in roots:
-        folder = root / version_name(module)
-        if _is_private_folder(folder):
-            return str(folder)
-    return None
-
-
-def usual_roots() -> list[Path]:
-    """Where compiled kernels are kept, if nobody says: in the user's cache, or beside temporary files."""
-    cache_home = os.environ.get("XDG_CACHE_HOME", "")
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    shared = Path(tempfile.gettempdir()) / f"windrow-kernels-{user}"
-    try:
-        home = Path(cache_home) if cache_home else Path("~/.cache").expanduser()
-    except RuntimeError:  # a container's user may have no home
-        return [shared]
-    return [home / "windrow" / "kernels", shared]
-
-
-def version_name(module: Path) -> str:
-    """The folder of what these versions compile from a module as it is now."""
-    made_by = f"{sys.implementation.cache_tag}-numba{numba.__version__}-numpy{np.__version__}"
-    level = int(numba.config.OPT)  # type: ignore[attr-defined]
-    return f"{made_by}-O{level}-{digest_of(module)}"
-
-
-def _is_private_folder(folder: Path) -> bool:
-    """Whether the folder is there, ours, closed to others and writable; made if missing."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
-    except OSError:
-        return False
-    if hasattr(os, "getuid"):
-        open_to_others = stat.S_IMODE(status.st_mode) & 0o022
-        if status.st_uid != os.getuid() or open_to_others:
-            return False
-    return os.access(folder, os.W_OK)

@@ -30,6 +30,7 @@ from windrow.run.response import Response
 if TYPE_CHECKING:
     from rich.live import Live
 
+    from windrow.kernels.compiling import Compiled
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.run.terminal import Terminal
 
@@ -211,10 +212,16 @@ def operator_names(nodes: Iterable[PhysicalNode]) -> list[str]:
 class ProgressView:
     """Shows progress somewhere; this one nowhere, and others what they add to it."""
 
+    _has_compiled = False
+
     @cached_property
     def shows(self) -> bool:
         """Whether records are shown at all: one that nobody sees need not be made."""
         return type(self).show is not ProgressView.show
+
+    def _is_first_compiled(self) -> bool:
+        was_first, self._has_compiled = not self._has_compiled, True
+        return was_first
 
     def show(self, progress: Progress) -> None:
         """Shows the newest record."""
@@ -222,6 +229,9 @@ class ProgressView:
     def warn(self, text: str) -> None:
         """Says what the user should look into; without a display, to the logger `windrow`."""
         logging.getLogger("windrow").warning("%s", text)
+
+    def compiling(self, news: Compiled) -> None:
+        """Shows that a kernel is being compiled, as at a machine's first query."""
 
     def close(self) -> None:
         """Ends the display; what was shown last stays."""
@@ -233,6 +243,11 @@ class LogLines(ProgressView):
     def show(self, progress: Progress) -> None:
         """Logs the record."""
         logging.getLogger("windrow").info("%s", progress.line())
+
+    def compiling(self, news: Compiled) -> None:
+        """Logs the first kernel that is compiled."""
+        if self._is_first_compiled():
+            logging.getLogger("windrow").info("%s", news)
 
 
 class JsonLines(ProgressView):
@@ -248,6 +263,11 @@ class JsonLines(ProgressView):
     def warn(self, text: str) -> None:
         """Writes the warning."""
         self._write({"warning": text})
+
+    def compiling(self, news: Compiled) -> None:
+        """Writes the first kernel that is compiled."""
+        if self._is_first_compiled():
+            self._write({"note": str(news)})
 
     def _write(self, record: Mapping[str, Any]) -> None:
         self._out.write(json.dumps(record) + "\n")
@@ -272,6 +292,12 @@ class LiveLine(ProgressView):
             self._live = self._begin()
         rate = progress.rows_in / elapsed
         self._live.update(f"{progress.line()}, {rate:,.0f} rows/s", refresh=True)
+
+    def compiling(self, news: Compiled) -> None:
+        """Redraws the line while kernels are compiled."""
+        if news.kernel and news.seconds >= FIRST_SIGN_S:
+            self._live = self._live or self._begin()
+            self._live.update(str(news), refresh=True)
 
     def warn(self, text: str) -> None:
         """Prints the warning above the line, if there is one yet."""

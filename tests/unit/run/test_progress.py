@@ -3,10 +3,14 @@ from __future__ import annotations
 import io
 import json
 import logging
+from dataclasses import replace
 
 import pytest
+from sessions import session
 
 from windrow.errors import PlanError
+from windrow.kernels.compiling import COMPILING as KERNELS
+from windrow.kernels.compiling import Compiled
 from windrow.run.progress import (
     JsonLines,
     LiveLine,
@@ -139,3 +143,42 @@ def test_warnings_are_said_wherever_progress_is_shown(caplog):
         renderer(kind).warn(kind)
     logged = [(record.levelno, record.getMessage()) for record in caplog.records]
     assert logged == [(logging.WARNING, "log"), (logging.WARNING, "none")]
+
+
+COMPILING = Compiled("bew_hash.probe_buckets", 3, 0.75)
+
+
+def test_what_is_compiled_is_said_once_where_lines_are_written(caplog):
+    out = io.StringIO()
+    views = [JsonLines(out), LogLines()]
+    with caplog.at_level(logging.INFO, logger="windrow"):
+        for view in views:
+            view.compiling(COMPILING)
+            view.compiling(COMPILING)
+    text = "compiling, once on this machine: bew_hash.probe_buckets (3 kernels so far)"
+    assert json.loads(out.getvalue()) == {"note": text}
+    assert caplog.messages == [text]
+
+
+def test_a_terminal_shows_each_kernel_once_it_takes_long():
+    screen = Screen()
+    view = renderer("live", out=screen)
+    view.compiling(replace(COMPILING, seconds=0.25))
+    assert screen.getvalue() == ""
+    view.compiling(COMPILING)
+    assert "compiling, once on this machine: bew_hash.probe_buckets" in screen.getvalue()
+    view.close()
+
+
+def test_a_query_tells_its_display_of_what_is_compiled(monkeypatch):
+    def slow(kernel):
+        with KERNELS.turn():
+            KERNELS.began("some.kernel")
+            return kernel
+
+    told = []
+    monkeypatch.setattr(ProgressView, "compiling", lambda _view, news: told.append(news.kernel))
+    own = session({"a": {"k": [1], "ts": [0]}}, time="ts")
+    own.function("slow", slow, returns="bigint")
+    assert own.sql("SELECT slow(k) AS s FROM a", progress="none").to_arrow().num_rows == 1
+    assert told == ["some.kernel", ""]
