@@ -66,7 +66,7 @@ class Delta(Connector):
     """A Delta Lake table that takes an answer.
 
     Args:
-        path: of the table, which is made with the first rows if it is not there.
+        path: of the table, which is made when a run begins if it is not there.
         mode: "append": rows, or the changes of a changelog, are added; "merge": the table is the current
             answer.
         keys: for "merge", the columns that identify a row; by default those of GROUP BY.
