@@ -155,7 +155,11 @@ def _of_children() -> float:
             except OSError:
                 continue
             fields = text.rsplit(")", 1)[1].split()
-            processes[int(folder.name)] = (int(fields[1]), command.startswith("python"), fields[11:15])
+            processes[int(folder.name)] = (
+                int(fields[1]),
+                command.startswith("python"),
+                fields[11:15],
+            )
     grown = True
     while grown:
         new = {name for name, (parent, *_) in processes.items() if parent in below} - below

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from contracts.source_contract import COLUMNS, rows
 
+import windrow
 from windrow.io import Answer, Json, Sink
 from windrow.io.protocol import NO_EPOCH
 
@@ -193,3 +194,32 @@ class SinkContract:
         sink.commit(0, written)
         assert self.seen(place) == self.rows(0, 15).to_pylist()
         self.opened(place, committed=0)
+
+
+class OwnedSinkContract(SinkContract):
+    """The laws of a sink that knows which process has opened it last."""
+
+    @pytest.mark.law
+    @pytest.mark.parametrize("first_of_new", range(3))
+    def test_of_two_processes_of_one_run_the_older_stops(
+        self, place: Any, first_of_new: int
+    ) -> None:
+        """A copy of its checkpoint, say: each epoch is there once, whichever step the older is at."""
+        older = self.opened(place)
+        for epoch in range(first_of_new):
+            older.commit(epoch, self.write(older, epoch, epoch * 5, 5))
+        written = self.write(older, first_of_new, 100, 50)
+        newer = self.opened(place, committed=first_of_new - 1)
+        for written_by_older in (written, []):
+            with pytest.raises(windrow.ResourceError) as refused:
+                older.commit(first_of_new, written_by_older)
+            assert refused.value.condition == "run-taken-over"
+        newer.commit(first_of_new, self.write(newer, first_of_new, first_of_new * 5, 5))
+        with pytest.raises(windrow.ResourceError) as refused:
+            # Also of an epoch that is there: it may have been cut otherwise.
+            older.commit(first_of_new, written)
+        assert refused.value.condition == "run-taken-over"
+        later = first_of_new + 1
+        newer.commit(later, self.write(newer, later, later * 5, 5))
+        assert self.seen(place) == self.rows(0, (later + 1) * 5).to_pylist()
+        self.opened(place, committed=later)

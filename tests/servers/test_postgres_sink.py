@@ -11,7 +11,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from case_share import share_of
-from contracts.sink_contract import SinkContract
+from contracts.sink_contract import OwnedSinkContract
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from outside import Shelf
@@ -49,16 +49,16 @@ class Place:
             cursor = connection.execute(f"SELECT * FROM {self.table}")
             names = [own.name for own in cursor.description]
             rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        return pa.Table.from_pylist(rows, schema=SinkContract.columns)
+        return pa.Table.from_pylist(rows, schema=OwnedSinkContract.columns)
 
 
-class TestAppending(SinkContract):
+class TestAppending(OwnedSinkContract):
     @pytest.fixture
     def place(self, postgres_server, table):
         return Place(postgres_server.url, table, {"mode": "append"})
 
 
-class TestKeptCurrent(SinkContract):
+class TestKeptCurrent(OwnedSinkContract):
     @pytest.fixture
     def place(self, postgres_server, table):
         return Place(postgres_server.url, table, {})

@@ -3,8 +3,11 @@
     windrow.delta("lake/revenue", mode="merge", keys=["store"])
 
 A commit of an epoch is one transaction of the table, and carries the run's name and the epoch's number
-(`txn` in Delta's log): the table itself knows the last epoch of each run. Rows are written beside the table
-first, where no reader of Delta looks:
+(`txn` in Delta's log): the table itself knows the last epoch of each run. It also carries when the run was
+opened, as another `txn`, RUN-owner: a run that is opened says so by a transaction of its own, and a commit
+is refused where the table has another one. Of two transactions with one such name at a time Delta takes one,
+and the other is tried again, and then refused. Rows are written beside the table first, where no reader of
+Delta looks:
 
     lake/revenue/_windrow/RUN/0000000007-..parquet      written
     lake/revenue/part-..parquet, _delta_log/..json      committed: added as it is, or merged
@@ -22,6 +25,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import pyarrow as pa
@@ -40,7 +44,7 @@ from windrow.io.file_systems import (
     remove_file,
     write_file,
 )
-from windrow.io.protocol import NO_EPOCH, Answer, Connector, Json, Sink
+from windrow.io.protocol import NO_EPOCH, Answer, Connector, Json, Sink, taken_over
 from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
 from windrow.schema import CHANGE_TYPE, EVENT_TIME
 
@@ -62,7 +66,7 @@ class Delta(Connector):
     """A Delta Lake table that takes an answer.
 
     Args:
-        path: of the table, which is made with the first rows if it is not there.
+        path: of the table, which is made when a run begins if it is not there.
         mode: "append": rows, or the changes of a changelog, are added; "merge": the table is the current
             answer.
         keys: for "merge", the columns that identify a row; by default those of GROUP BY.
@@ -97,6 +101,7 @@ class DeltaSink(Sink):
     def __init__(self, about: Delta) -> None:
         self._about = about
         self._run = ""
+        self._opened_us = 0
         self._is_changelog = False
         self._keys: list[str] = []
         self._columns = pa.schema([])
@@ -130,6 +135,10 @@ class DeltaSink(Sink):
                 if answer.time is not None:
                     columns.append(pa.field(EVENT_TIME, answer.time))
             check_table(about.path, table, columns, about.mode)
+        if table is None:
+            with on_table(about.path):
+                table = self._made(())
+        self._take(table)
         system, staged = self._staged()
         with on_files(about.path, "be written"):
             system.create_dir(staged, recursive=True)
@@ -154,6 +163,8 @@ class DeltaSink(Sink):
         """One transaction of the table, unless it has the epoch."""
         parts = [own for own in written if own is not None]
         table = self._table()
+        if table is not None:
+            self._check_owner(table)
         if table is not None and self._last(table) >= epoch:
             self._sweep(epoch)
             return
@@ -162,6 +173,7 @@ class DeltaSink(Sink):
                 table = self._made(parts)
             if table is None:
                 return
+            self._check_owner(table)  # it may have been made meanwhile
             said = self._said(epoch)
             if self._about.mode == "append" or not parts:
                 self._append(table, parts, said)
@@ -240,7 +252,30 @@ class DeltaSink(Sink):
     def _said(self, epoch: int) -> CommitProperties:
         from deltalake import CommitProperties, Transaction  # noqa: PLC0415
 
-        return CommitProperties(app_transactions=[Transaction(self._run, epoch)])
+        own = Transaction(self._owner, self._opened_us)
+        epochs = [] if epoch == NO_EPOCH else [Transaction(self._run, epoch)]
+        return CommitProperties(app_transactions=[*epochs, own])
+
+    @property
+    def _owner(self) -> str:
+        return f"{self._run}-owner"
+
+    def _take(self, table: DeltaTable | None) -> None:
+        """Says in the table that from now on this process commits the run's epochs."""
+        self._opened_us = time.time_ns() // 1_000
+        if table is None:
+            return  # the first commit says it
+        before = table.transaction_version(self._owner)
+        self._opened_us = max(self._opened_us, (before or 0) + 1)
+        with on_table(self._about.path, is_opened=True):
+            self._append(table, [], self._said(NO_EPOCH))
+
+    def _check_owner(self, table: DeltaTable) -> None:
+        """Refuses to go on where another process has opened the table for this run."""
+        there = table.transaction_version(self._owner)
+        if there is not None and there != self._opened_us:
+            since = datetime.fromtimestamp(there / 1_000_000, UTC)
+            raise taken_over(f"the table {self._about.path!r}", since)
 
     def _table(self) -> DeltaTable | None:
         from deltalake import DeltaTable  # noqa: PLC0415

@@ -9,7 +9,8 @@ partitions, is seen whole by whoever reads the log (`windrow.files` as a source 
 `committed_files`); whoever lists the folder may see some of its parts for as long as the renames take.
 
 Killed between the two, the log has the epoch, and `open` puts the rest of its parts in place. What else is
-in `parts` then was never committed, and is removed.
+in `parts` then was never committed, and is removed. A run that has opened the folder is the only one that
+commits there until another process opens it for the same run (`folder_owner.py`).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from windrow.io.file_systems import (
     remove_file,
     write_file,
 )
+from windrow.io.folder_owner import FolderOwner
 from windrow.io.json_lines import check_columns, json_lines
 from windrow.io.protocol import NO_EPOCH, Answer, Json, Sink
 from windrow.operators.columns.arrow_types import spark_schema
@@ -59,11 +61,12 @@ class FilesSink(Sink):
         self._time_ns = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"about": self._about, "run": self._run, "last": self._last}
+        owner = self._owner.name if self._run else ""
+        return {"about": self._about, "run": self._run, "last": self._last, "owner": owner}
 
     def __setstate__(self, told: Mapping[str, Any]) -> None:
         self.__init__(told["about"])  # type: ignore[misc]  # what is open stays where it is
-        self._use(told["run"])
+        self._use(told["run"], told["owner"])
         self._last = told["last"]
 
     def open(self, run: str, answer: Answer) -> int:
@@ -77,12 +80,13 @@ class FilesSink(Sink):
             for folder in (self._log.epochs_at, self._log.merged_at, self._log.parts_at):
                 self._system.create_dir(folder, recursive=True)
             self._check_folder(answer)
-            last = self._log.last()
-            self._last = NO_EPOCH if last is None else last.epoch
-            self._time_ns = 0 if last is None else last.time_ns
-            self._finish(last)
-            for name in names_in(self._system, self._log.parts_at):
-                remove_file(self._system, f"{self._log.parts_at}/{name}")
+            with self._owner.taking():
+                last = self._log.last()
+                self._last = NO_EPOCH if last is None else last.epoch
+                self._time_ns = 0 if last is None else last.time_ns
+                self._finish(last)
+                for name in names_in(self._system, self._log.parts_at):
+                    remove_file(self._system, f"{self._log.parts_at}/{name}")
         return self._last
 
     def write(self, epoch: int, batches: Iterable[pa.RecordBatch]) -> Json:
@@ -106,7 +110,8 @@ class FilesSink(Sink):
 
     def commit(self, epoch: int, written: Sequence[Json]) -> None:
         """Writes the log of the epoch, then puts its parts in place."""
-        with on_files(self._about.path, "be written"):
+        target = f"the folder {self._about.path!r}"
+        with on_files(self._about.path, "be written"), self._owner.holding(target):
             if epoch > self._last:
                 self._say_columns(written)
                 found = [part for own in written for part in own["parts"]]
@@ -121,10 +126,11 @@ class FilesSink(Sink):
                 if self._about.compact_bytes is not None:
                     merge_small_parts(self._system, self._root, self._log, self._about)
 
-    def _use(self, run: str) -> None:
+    def _use(self, run: str, owner: str = "") -> None:
         self._run = run
         self._system, self._root = located(self._about.path, self._about.storage)
         self._log = EpochLog(self._system, self._root, run)
+        self._owner = FolderOwner(self._system, self._log.epochs_at, owner)
 
     def _check_folder(self, answer: Answer) -> None:
         """Refuses a folder whose parts have other columns."""

@@ -20,6 +20,10 @@ So a run is exactly once, though source and sink know nothing of each other:
     killed  before 4: the sink's last epoch is n - 1, and the run goes on from checkpoint n - 1
     killed  after 4:  it is n, and the run goes on from checkpoint n
 
+Two processes may have the checkpoint of one run: a copy of it, or one whose process was believed to be gone.
+To the sink both are the same run, so it keeps with the epochs which process has opened it last. A commit of
+another one is refused, in the act that would have made it (`taken_over`). Sinks that do not look, work too.
+
 An error that may pass (a broker that restarts, a full disk) is raised as `Unavailable`: the runner tries
 again, for as long as its patience lasts.
 """
@@ -29,6 +33,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from windrow.errors import BindError, ResourceError
@@ -177,6 +182,8 @@ class Sink(ABC):
     def open(self, run: str, answer: Answer) -> int:
         """Prepares for the rows of a run; gives the last epoch of the run that is committed.
 
+        From now on no other process may commit epochs of the run, if the sink can see to that.
+
         Args:
             run: the name of the run, unique, as its checkpoint has it.
             answer: what will come.
@@ -200,6 +207,9 @@ class Sink(ABC):
         Args:
             epoch: its number; numbers grow, and may leave gaps.
             written: what each `write` of it has returned.
+
+        Raises:
+            ResourceError: another process has opened the target for this run since (`taken_over`).
         """
 
     def close(self) -> None:  # noqa: B027  # most hold nothing open
@@ -274,6 +284,23 @@ def _known(what: str, *more: str) -> str:
     ]
     *first, last = [*has, *more]
     return f"{', '.join(first)} or {last}"
+
+
+def taken_over(target: str, since: datetime) -> ResourceError:
+    """The error of a run whose target another process has opened for the same run.
+
+    Args:
+        target: where the answer goes, in words.
+        since: when it was opened.
+    """
+    return ResourceError(
+        "run-taken-over",
+        f"another process has taken over {target}",
+        reason=f"it was started at {since.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC with the checkpoint of"
+        " this run, or a copy of it, and goes on in its place; this one has written nothing since",
+        hint="let that one run; to run both, give one a checkpoint and a target of its own, and begin it"
+        " anew there",
+    )
 
 
 def source_of(place: Connector | Source) -> Source:

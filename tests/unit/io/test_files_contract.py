@@ -13,7 +13,7 @@ import pyarrow.csv as pacsv
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from contracts.sink_contract import RUN, SinkContract
+from contracts.sink_contract import RUN, OwnedSinkContract
 from contracts.source_contract import COLUMNS, DDL, SourceContract
 
 import windrow
@@ -192,26 +192,26 @@ class TestMergedPartsOfASink(SourceContract):
         monkeypatch.setattr("windrow.io.files_sink.MOST_OF_A_LEVEL", 2)
 
 
-class TestFilesSink(SinkContract):
+class TestFilesSink(OwnedSinkContract):
     @pytest.fixture(params=["parquet", "csv", "json"])
     def place(self, tmp_path, request):
         return SinkFolder(windrow.files(str(tmp_path / "out"), request.param))
 
 
-class TestFilesSinkWithPartitions(SinkContract):
+class TestFilesSinkWithPartitions(OwnedSinkContract):
     @pytest.fixture
     def place(self, tmp_path):
         return SinkFolder(windrow.files(str(tmp_path / "out"), partition_by=["is_open", "name"]))
 
 
-class TestFilesSinkThatMerges(SinkContract):
+class TestFilesSinkThatMerges(OwnedSinkContract):
     @pytest.fixture
     def place(self, tmp_path, monkeypatch):
         monkeypatch.setattr("windrow.io.files_sink.MOST_OF_A_LEVEL", 2)
         return SinkFolder(windrow.files(str(tmp_path / "out"), compact_bytes=1 << 20))
 
 
-class TestFilesSinkInMemory(SinkContract):
+class TestFilesSinkInMemory(OwnedSinkContract):
     @pytest.fixture
     def place(self):
         return SinkFolder(windrow.files(f"memory://{uuid.uuid4().hex}/out"))
@@ -232,7 +232,7 @@ class DeltaPlace:
         return pa.table(DeltaTable(self._about.path).to_pyarrow_table())
 
 
-class TestDeltaSink(SinkContract):
+class TestDeltaSink(OwnedSinkContract):
     @pytest.fixture(params=["append", "merge"])
     def place(self, tmp_path, request):
         return DeltaPlace(tmp_path / "table", request.param)

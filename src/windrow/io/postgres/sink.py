@@ -4,6 +4,9 @@
     commit(7)    one transaction: windrow_epochs says 6; the staged rows are applied; it says 7;
                  the staging tables are dropped
 
+A run that is opened writes a name into windrow_epochs that it has drawn; a commit that finds another one there
+is refused: another process has opened the table for the same run.
+
 So the table is at every commit the answer at the end of an epoch, and PostgreSQL itself says which one.
 Tables staged for epochs that were never committed are dropped when the run is opened, and with its next
 commit. After a crash of the server unlogged tables are empty: a commit counts what was staged, and stages
@@ -27,7 +30,7 @@ from windrow.io.postgres import target as tables
 from windrow.io.postgres.changes import StagedChanges, staged_columns
 from windrow.io.postgres.copy_text import copy_text
 from windrow.io.postgres.database import Database, driver, literal
-from windrow.io.protocol import NO_EPOCH, Answer, Json, Sink, Unavailable
+from windrow.io.protocol import NO_EPOCH, Answer, Json, Sink, Unavailable, taken_over
 from windrow.operators.columns.key_directory import KeyDirectory
 from windrow.plan.changelogs import SIGNS, unknown_change
 from windrow.schema import CHANGE_TYPE, EVENT_TIME
@@ -61,6 +64,7 @@ class PostgresSink(Sink):
         self._asked_keys = keys
         self._appends = appends
         self._run = ""
+        self._owner = ""
         self._is_named = self._is_open = False
         self._held: dict[str, pa.RecordBatch] = {}
         self._is_whole = True
@@ -71,6 +75,7 @@ class PostgresSink(Sink):
     def open(self, run: str, answer: Answer) -> int:
         """Makes the table, or looks at the one that is there; drops what was staged in vain."""
         self._is_named = bool(run)
+        self._owner = uuid.uuid4().hex
         # A run without a checkpoint is another one each time: it begins at the beginning.
         self._run = run or f"unnamed-{uuid.uuid4().hex}"
         self._held = {}
@@ -172,9 +177,10 @@ class PostgresSink(Sink):
             self._target, number = tables.find(connection, self._table)
             connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {self._epochs} (run text, target text,"
-                " epoch bigint NOT NULL, at timestamptz NOT NULL DEFAULT now(),"
-                " PRIMARY KEY (run, target))"
+                " epoch bigint NOT NULL, at timestamptz NOT NULL DEFAULT now(), owner text,"
+                " opened timestamptz, PRIMARY KEY (run, target))"
             )
+            self._add_owners(connection)
             if number is None:
                 self._types = tables.make(connection, self._target, columns, keys)
                 if answer.is_changelog and not keys and not self._appends:
@@ -190,10 +196,25 @@ class PostgresSink(Sink):
                 f"INSERT INTO {self._epochs} VALUES ({literal(self._run)},"
                 f" {literal(self._target.table)}, {NO_EPOCH}) ON CONFLICT DO NOTHING"
             )
+            connection.execute(
+                f"UPDATE {self._epochs} SET owner = {literal(self._owner)}, opened = now()"
+                f" WHERE {self._own}"
+            )
             row = connection.execute(f"SELECT epoch FROM {self._epochs} WHERE {self._own}")
             epoch = int(row.fetchall()[0][0])
         self._is_open = True
         return epoch
+
+    def _add_owners(self, connection: psycopg.Connection[Any]) -> None:
+        """Gives a table of epochs that an earlier version has made the columns that it lacks."""
+        there = connection.execute(
+            "SELECT FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'owner'",
+            (self._epochs,),
+        )
+        if not there.fetchall():
+            connection.execute(
+                f"ALTER TABLE {self._epochs} ADD COLUMN owner text, ADD COLUMN opened timestamptz"
+            )
 
     def _check_keeper(self, connection: psycopg.Connection[Any]) -> None:
         """Refuses a table with rows of something else, which would stay among those of the answer."""
@@ -219,7 +240,7 @@ class PostgresSink(Sink):
     def _is_committed(self, connection: psycopg.Connection[Any], epoch: int) -> bool:
         """Whether the table has the epoch; until the end of the transaction nobody else may commit one."""
         row = connection.execute(
-            f"SELECT epoch FROM {self._epochs} WHERE {self._own} FOR UPDATE"
+            f"SELECT epoch, owner, opened FROM {self._epochs} WHERE {self._own} FOR UPDATE"
         ).fetchone()
         if row is None:
             raise ResourceError(
@@ -229,6 +250,8 @@ class PostgresSink(Sink):
                 " the row was deleted",
                 hint="run one query per table; begin anew with an empty table and checkpoint",
             )
+        if row[1] != self._owner:
+            raise taken_over(f"the table {self._target}", row[2])
         return bool(row[0] >= epoch)
 
     def _staged(self, rows: pa.Table) -> pa.RecordBatch:

@@ -43,6 +43,7 @@ from numpy.typing import NDArray
 
 from windrow.operators.columns.arrow_types import DTYPES
 from windrow.operators.columns.changes import ChangeBatch, concat
+from windrow.operators.columns.pieces import Pieces, pieces_of
 from windrow.schema import MAX_TICK
 
 Derived = TypeVar("Derived")
@@ -92,12 +93,13 @@ class Chunk:
     """Rows in ascending order of their order key, never changed.
 
     `derived` keeps what algorithms compute from the rows (an index, say); it is no part of the
-    content. `nbytes` are those of the rows and order keys as they came: read back from disk, NULLs
-    may take a byte more or less.
+    content. `pieces` says where its rows are kept on disk, as far as they are. `nbytes` are those of the
+    rows and order keys as they came: read back from disk, NULLs may take a byte more or less.
     """
 
-    def __init__(self, batch: ChangeBatch, keys: NDArray[np.int64]) -> None:
+    def __init__(self, batch: ChangeBatch, keys: NDArray[np.int64], pieces: Pieces = ()) -> None:
         self.batch = batch
+        self.pieces = pieces
         self.keys = _shared(batch, keys)
         self.nbytes = _row_bytes(batch, self.keys)
         self.derived: dict[str, Any] = {}
@@ -326,8 +328,10 @@ class ChunkBuffer:
         self.nbytes += chunk.nbytes
         while tail_to_merge([len(part) for part in parts[-FANOUT:]]) is not None:
             start = tail_to_merge([len(part) for part in parts])
-            merged = ChunkSlice(self._chunk(concat([part.rows() for part in parts[start:]])))
-            self.nbytes += merged.nbytes - sum([part.nbytes for part in parts[start:]])
+            tail = parts[start:]
+            rows = concat([part.rows() for part in tail])
+            merged = ChunkSlice(self._chunk(rows, pieces_of(tail)))
+            self.nbytes += merged.nbytes - sum([part.nbytes for part in tail])
             parts[start:] = [merged]
 
     def drop_below(self, bound: int) -> int:
@@ -415,14 +419,15 @@ class ChunkBuffer:
             return part
         # A take, not a slice, so that the dead rows' memory goes too.
         alive = np.arange(part.skip, len(part.chunk))
-        return ChunkSlice(self._chunk(part.chunk.batch.take(alive[~part.is_gone(alive)])))
+        rows = part.chunk.batch.take(alive[~part.is_gone(alive)])
+        return ChunkSlice(self._chunk(rows, pieces_of([part])))
 
     def _keys(self, batch: ChangeBatch) -> NDArray[np.int64]:
-        return batch.times if self.order == "time" else batch.ends_or_never()
+        return order_keys(batch, self.order)
 
-    def _chunk(self, batch: ChangeBatch) -> Chunk:
+    def _chunk(self, batch: ChangeBatch, pieces: Pieces = ()) -> Chunk:
         ordered = batch.sorted_by(self._keys(batch))
-        return Chunk(ordered, self._keys(ordered))
+        return Chunk(ordered, self._keys(ordered), pieces)
 
 
 def bound_of_step(buffers: Iterable[ChunkBuffer], watermark: int, rows: int) -> int:
@@ -484,4 +489,9 @@ def order_of(chunk: Chunk) -> str:
 def stored_chunk(order: str, blob: bytes | pa.Buffer) -> Chunk:
     """A chunk from its rows as they were stored, and what they are ordered by."""
     batch = decode(blob)
-    return Chunk(batch, batch.times if order == "time" else batch.ends_or_never())
+    return Chunk(batch, order_keys(batch, order))
+
+
+def order_keys(batch: ChangeBatch, order: str) -> NDArray[np.int64]:
+    """What the rows leave by: their times, or their ends."""
+    return batch.times if order == "time" else batch.ends_or_never()

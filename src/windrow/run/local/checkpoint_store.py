@@ -5,13 +5,14 @@
                             of the run as soon as the database is made
       checkpoints.sqlite    about        the layout, and the name of the run
                             checkpoints  an epoch, and where the query stood after it, as JSON
-                            chunks       where the pieces lie that the operators' state is made of
-      chunks-00000007.bin   those pieces, which never change (`chunk_files.py`)
+                            chunks       where the chunks lie that the operators' state is made of
+                            merged       chunks that are kept as a list of others (`kept_chunks.py`)
+      chunks-00000007.bin   chunks, which never change (`chunk_files.py`)
 
-A step writes the chunks that are new, waits until the disk has them, and then makes one transaction of
+A step writes the rows that are new, waits until the disk has them, and then makes one transaction of
 the rest: a process that is killed, or finds the disk full, leaves the checkpoint before it. So a step
-costs what the batch brought, not what the windows hold. The text of a checkpoint carries its digest, and
-a chunk its checksum: what was damaged is refused.
+costs what the batch brought, not what the windows hold. Each text carries its digest, and a chunk its
+checksum: what was damaged is refused.
 
 A folder is made in this order, and a process may be killed at any point of it:
 
@@ -36,26 +37,25 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, fields
-from itertools import chain
 from pathlib import Path
 from typing import Any, Self
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError
 from windrow.io.protocol import NO_EPOCH, Json, Unavailable
-from windrow.operators.columns.chunks import Chunk, ChunkSlice, encoded, order_of, stored_chunk
+from windrow.operators.columns.chunks import Chunk, ChunkSlice, order_of
 from windrow.operators.engine.base import Snapshot
 from windrow.run.late_rows import StreamFigures
 from windrow.run.local.checkpoint import Checkpoint
 from windrow.run.local.chunk_files import ChunkFiles, Spot, sync_folder
 from windrow.run.local.feeds import Position
+from windrow.run.local.kept_chunks import KeptChunks, Step
 from windrow.run.response import Response
 
-LAYOUT = 1
+LAYOUT = 2
 """Of the folder. Raise it with any change that an older reader would misread; what is inside a checkpoint
-has a version of its own."""
+has a version of its own. Layout 1 had no table `merged`, and is given one."""
 
 FILE = "checkpoints.sqlite"
 LOCK = "lock"
@@ -68,6 +68,9 @@ CREATE TABLE chunks (
     checksum INTEGER NOT NULL
 );
 """
+_MERGED = (
+    "CREATE TABLE merged (number INTEGER PRIMARY KEY, text TEXT NOT NULL, digest TEXT NOT NULL)"
+)
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,6 @@ class CheckpointStore:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self._references: dict[int, frozenset[int]] = {}
-        self._numbers: WeakKeyDictionary[Chunk, int] = WeakKeyDictionary()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -141,7 +143,9 @@ class CheckpointStore:
         rows = self._database.execute(
             "SELECT epoch, text, digest FROM checkpoints ORDER BY epoch DESC"
         ).fetchall()
-        texts = [(epoch, self._checked(epoch, text, digest)) for epoch, text, digest in rows]
+        texts = [
+            (epoch, self._checked(f"epoch {epoch}", text, digest)) for epoch, text, digest in rows
+        ]
         for epoch, told in texts:
             if written is None or told["written"] == written:
                 return Stored(epoch, told["written"], told["offsets"], self._checkpoint(told))
@@ -168,25 +172,25 @@ class CheckpointStore:
         Raises:
             Unavailable: the disk is full, or cannot be written now; the checkpoint before stands.
         """
-        new: dict[int, Chunk] = {}
-        told = _told(stored, lambda chunk: self._number(chunk, new))
-        text = json.dumps(told, separators=(",", ":"))
+        step, chunks = Step(), self._chunks
+        told = _told(stored, lambda chunk: chunks.number(chunk, step))
         kept = {
             confirmed: self._references.get(confirmed, frozenset()),
             stored.epoch: _numbers_in(told),
         }
-        needed = kept[confirmed] | kept[stored.epoch]
-        files = self._files
+        before = frozenset[int]().union(*self._references.values())
         with _on_disk(self.folder):
-            moved = [(number, files.read(number)) for number in files.scattered(needed)]
-            spots = files.append(
-                chain(moved, ((number, encoded(chunk.batch)) for number, chunk in new.items()))
-            )
-            gone = [(number,) for number in files.spots.keys() - needed]
+            chunks.write(step, before, kept[confirmed] | kept[stored.epoch])
+            recipes = ((number, json.dumps(own)) for number, own in step.recipes())
+            text = json.dumps(told, separators=(",", ":"))
             with self._transaction() as database:
                 database.executemany(
                     "INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)",
-                    [(number, *astuple(spot)) for number, spot in spots.items()],
+                    [(number, *astuple(spot)) for number, spot in step.spots.items()],
+                )
+                database.executemany(
+                    "INSERT INTO merged VALUES (?, ?, ?)",
+                    [(number, own, _digest(own)) for number, own in recipes],
                 )
                 database.execute(
                     "INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?)",
@@ -195,25 +199,13 @@ class CheckpointStore:
                 database.execute(
                     "DELETE FROM checkpoints WHERE epoch NOT IN (?, ?)", (confirmed, stored.epoch)
                 )
-                database.executemany("DELETE FROM chunks WHERE number = ?", gone)
-        self._numbers.update({chunk: number for number, chunk in new.items()})
+                for table, gone in (("chunks", step.gone), ("merged", step.gone_merged)):
+                    database.executemany(
+                        f"DELETE FROM {table} WHERE number = ?",
+                        [(number,) for number in gone],
+                    )
         self._references = kept
-        files.spots |= spots
-        for (number,) in gone:
-            del files.spots[number]
-        files.remove_unused()
-
-    def _number(self, chunk: Chunk, new: dict[int, Chunk]) -> int:
-        """The number of a chunk; one that has none yet gets the next, and is put into `new`."""
-        known = self._numbers.get(chunk)
-        if known is not None:
-            return known
-        for number, own in new.items():
-            if own is chunk:
-                return number
-        self._last += 1
-        new[self._last] = chunk
-        return self._last
+        chunks.took(step)
 
     def _hold(self) -> None:
         try:
@@ -258,12 +250,17 @@ class CheckpointStore:
             raise _damaged(self.folder, f"{FILE} has lost its tables")
         about = {"layout": str(LAYOUT), "run": uuid.uuid4().hex}
         with self._transaction() as database:
-            for statement in _TABLES.split(";"):
+            for statement in (*_TABLES.split(";"), _MERGED):
                 database.execute(statement)
             database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
 
     def _look(self) -> None:
         about = dict(self._database.execute("SELECT name, value FROM about"))
+        if about.get("layout") == "1":
+            about["layout"] = str(LAYOUT)
+            with self._transaction() as database:
+                database.execute(_MERGED)
+                database.execute("UPDATE about SET value = ? WHERE name = 'layout'", (LAYOUT,))
         if about.get("layout") != str(LAYOUT):
             raise ResourceError(
                 "unknown-state-version",
@@ -276,10 +273,16 @@ class CheckpointStore:
         spots = {
             number: Spot(*spot) for number, *spot in self._database.execute("SELECT * FROM chunks")
         }
-        self._last = max(spots, default=0)
         self._files = ChunkFiles(self.folder, spots, lambda why: _damaged(self.folder, why))
+        merged = {
+            number: tuple(
+                (own, since) for own, since in self._checked(f"chunk {number}", text, digest)
+            )
+            for number, text, digest in self._database.execute("SELECT * FROM merged")
+        }
+        self._chunks = KeptChunks(self._files, merged, lambda why: _damaged(self.folder, why))
         self._references = {
-            epoch: _numbers_in(self._checked(epoch, text, digest))
+            epoch: _numbers_in(self._checked(f"epoch {epoch}", text, digest))
             for epoch, text, digest in self._database.execute("SELECT * FROM checkpoints")
         }
 
@@ -302,11 +305,10 @@ class CheckpointStore:
                 self._database.execute("ROLLBACK")
             raise
 
-    def _checked(self, epoch: int, text: str, digest: str) -> dict[str, Any]:
+    def _checked(self, what: str, text: str, digest: str) -> Any:
         if _digest(text) != digest:
-            raise _damaged(self.folder, f"the text of epoch {epoch} is not what was written")
-        told: dict[str, Any] = json.loads(text)
-        return told
+            raise _damaged(self.folder, f"the text of {what} is not what was written")
+        return json.loads(text)
 
     def _checkpoint(self, told: Mapping[str, Any]) -> Checkpoint:
         raw = dict(told["checkpoint"])
@@ -327,17 +329,12 @@ class CheckpointStore:
     def _snapshot(self, own: Mapping[str, Any]) -> Snapshot:
         buffers = {
             name: tuple(
-                ChunkSlice(self._chunk(number, order), skip, b64decode(gone))
+                ChunkSlice(self._chunks.read(number, order), skip, b64decode(gone))
                 for number, order, skip, gone in slices
             )
             for name, slices in own["buffers"].items()
         }
         return Snapshot(own["kind"], buffers, own["numbers"], own["version"])
-
-    def _chunk(self, number: int, order: str) -> Chunk:
-        chunk = stored_chunk(order, self._files.read(number))
-        self._numbers[chunk] = number
-        return chunk
 
 
 def _told(stored: Stored, number: Callable[[Chunk], int]) -> dict[str, Any]:

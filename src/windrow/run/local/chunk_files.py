@@ -3,23 +3,33 @@
     chunks-00000007.bin   [ 12 ][ 13 ][  15  ][ 14 ]...      by number, in any order
                             x     .      .      x            x: no checkpoint refers to it any more
 
-A step appends its new chunks and waits once until the disk has them. A file of which more than half is of
-no use is emptied: what is still needed of it is appended to the newest, so that files hold at most about
-twice what checkpoints need. After a restart a new file is begun: what a process that was killed has left
-at the end of the last one is of no use to anybody.
+A step appends its new chunks and waits once until the disk has them. A file goes with the last chunk in
+it that is needed. Where the files together hold more than twice what is needed, and `SPARE_BYTES`, the one
+that is needed least is emptied: what is needed of it is appended to the newest, a part of it in each step,
+so that no step costs much more than another. After a restart a new file is begun: what a process that was
+killed has left at the end of the last one is of no use to anybody.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+LEAST_BYTES = 1 << 20
 MOST_BYTES = 16 << 20
-"""Of a file, before the next one is begun: emptying one takes some milliseconds."""
+"""Of a file, before the next one is begun: a quarter of what is needed, between these two. Windows forget
+in the order in which they have come to know, so a file or two is partly of no use at any time."""
+
+SPARE_BYTES = 4 << 20
+"""That files may hold beyond twice what is needed."""
+
+MOVED_BYTES = 1 << 20
+"""That a step may move, if it is more than the step writes."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +56,14 @@ class ChunkFiles:
     ) -> None:
         self._folder = folder
         self._damaged = damaged
-        self.spots = spots
+        self.spots: dict[int, Spot] = {}
+        self._inside: dict[int, dict[int, int]] = {}  # per file, the bytes of each chunk needed
+        self._needed: Counter[int] = Counter()  # per file, the bytes of all of them
         self._opened: BinaryIO | None = None
         there = {own: own.stat().st_size for own in folder.glob("chunks-*.bin")}
         self._sizes = {_number(path): size for path, size in there.items()}
-        self._next = max(self._sizes, default=0) + 1
-        self.remove_unused()
+        self._next = max((*self._sizes, *(own.file for own in spots.values())), default=0) + 1
+        self.took(spots, ())
 
     def read(self, number: int) -> bytes:
         """The bytes of a chunk."""
@@ -66,7 +78,7 @@ class ChunkFiles:
             raise self._damaged(f"chunk {number} is not what was written")
         return blob
 
-    def append(self, blobs: Iterable[tuple[int, bytes | memoryview]]) -> dict[int, Spot]:
+    def append(self, blobs: Mapping[int, bytes | memoryview]) -> dict[int, Spot]:
         """Writes chunks, durably when this returns: where they lie.
 
         Raises:
@@ -74,7 +86,7 @@ class ChunkFiles:
         """
         found: dict[int, Spot] = {}
         try:
-            for number, blob in blobs:
+            for number, blob in blobs.items():
                 file = self._newest()
                 at = self._sizes[self._next - 1]
                 _write_all(file, blob)
@@ -87,30 +99,49 @@ class ChunkFiles:
             raise
         return found
 
-    def scattered(self, kept: Iterable[int]) -> list[int]:
-        """The chunks of a file that is to be emptied; none where all files are well filled."""
-        needed: dict[int, list[int]] = {}
-        for number in kept:
-            spot = self.spots.get(number)
-            if spot is not None:
-                needed.setdefault(spot.file, []).append(number)
-        for file, numbers in needed.items():
-            of_use = sum(self.spots[number].length for number in numbers)
-            if file != self._next - 1 and 2 * of_use < self._sizes[file]:
-                return numbers
-        return []
+    def scattered(self, gone: Collection[int], written: int) -> dict[int, bytes]:
+        """Chunks that are to be moved now, so that files stay within their bound.
 
-    def remove_unused(self) -> None:
-        """Removes files that no chunk is in."""
-        used = {spot.file for spot in self.spots.values()}
-        if self._opened is not None:
-            used.add(self._next - 1)
-        for file in self._sizes.keys() - used:
-            self._path(file).unlink(missing_ok=True)
-            del self._sizes[file]
+        Args:
+            gone: chunks that are not needed any more.
+            written: bytes that are written anew in this step.
+        """
+        if sum(self._sizes.values()) <= 2 * self._needed.total() + SPARE_BYTES:
+            return {}
+        file = min(
+            (own for own in self._sizes if own != self._next - 1 or self._opened is None),
+            key=lambda own: self._needed[own] / max(self._sizes[own], 1),
+            default=None,
+        )
+        most, found = max(MOVED_BYTES, written), dict[int, bytes]()
+        for number, length in self._inside.get(file or 0, {}).items():
+            if number in gone:
+                continue
+            found[number] = self.read(number)
+            most -= length
+            if most <= 0:
+                break
+        return found
+
+    def took(self, spots: Mapping[int, Spot], gone: Collection[int]) -> None:
+        """The step is made: chunks lie there, others are gone, and so are files that no chunk is in."""
+        for number in (*spots, *gone):
+            old = self.spots.pop(number, None)
+            if old is not None:
+                self._needed[old.file] -= self._inside[old.file].pop(number)
+        for number in spots.keys() - set(gone):
+            own = self.spots[number] = spots[number]
+            self._inside.setdefault(own.file, {})[number] = own.length
+            self._needed[own.file] += own.length
+        for file in list(self._sizes):
+            is_newest = self._opened is not None and file == self._next - 1
+            if not self._inside.get(file) and not is_newest:
+                self._path(file).unlink(missing_ok=True)
+                del self._sizes[file]
 
     def _newest(self) -> BinaryIO:
-        if self._opened is not None and self._sizes[self._next - 1] >= MOST_BYTES:
+        most = min(max(LEAST_BYTES, self._needed.total() // 4), MOST_BYTES)
+        if self._opened is not None and self._sizes[self._next - 1] >= most:
             os.fdatasync(self._opened.fileno())
             self.close()
         if self._opened is None:

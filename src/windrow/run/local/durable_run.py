@@ -171,6 +171,7 @@ class DurableRun(ThreadedRun):
                     if previous is not None:
                         previous.result()
                     previous = finisher.submit(self._finish, ended)
+                    previous.add_done_callback(self._look)
                 if previous is not None:
                     previous.result()
         except BaseException as error:  # noqa: BLE001  # it is raised where it is waited for
@@ -244,6 +245,12 @@ class DurableRun(ThreadedRun):
     def _is_dry(self) -> bool:
         """Whether all sources have given what there was, and are to end there."""
         return bool(self._sources) and all(own.is_dry for own in self._sources.values())
+
+    def _look(self, finished: Future[None]) -> None:
+        """An epoch that has failed ends the run, also where no rows come that would end another one."""
+        if finished.exception() is not None:
+            self._is_stopping.set()
+            self._execution.wake()
 
     def _finish(self, ended: Ended) -> None:
         epoch, rows, sink = ended.epoch, ended.rows, self._sink

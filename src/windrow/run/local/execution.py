@@ -1,9 +1,8 @@
 """The loop: poll the streams, push the batch of one, advance, until all end or someone stops it.
 
 One thread at a time works on a query; it waits for streams without keeping others from asking for
-a checkpoint. `stop` may come from any thread, at any moment: it ends the waiting, and whoever is
-the last to work on the query puts its things away. Interrupts come between two steps
-(`inlets.py`).
+a checkpoint. `stop` may come from any thread, at any moment: it ends the waiting, and whoever is the last
+to work on the query puts its things away. Interrupts come between two steps (`inlets.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Checkpoints that earlier versions made, pickled as users keep them, go on as if nothing had changed."""
+"""Checkpoints that earlier versions made, pickled as users keep them, go on as if nothing had changed.
+
+So do folders with the checkpoints of a run, in each layout that there was.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from outside import Shelf
 from sessions import session
 
 import windrow
 
-STORED = json.loads((Path(__file__).parent / "checkpoints" / "before_rooms.json").read_text())
+HERE = Path(__file__).parent / "checkpoints"
+STORED = json.loads((HERE / "before_rooms.json").read_text())
+FOLDERS = json.loads((HERE / "layout_1.json").read_text())
 QUERIES = {
     "join": "SELECT a.k, a.v AS x, b.v AS y FROM a, b WHERE a.k = b.k WINDOW = 5",
     "outer": "SELECT a.k, b.v FROM a LEFT JOIN b ON a.k = b.k AND b.t BETWEEN a.t AND a.t + 3",
@@ -27,15 +33,12 @@ QUERIES = {
 }
 
 
+def batches(keys: int) -> list[pa.Table]:
+    return [pa.table({"k": [i % keys], "v": [i * 7 % 5], "t": [i]}) for i in range(30)]
+
+
 def two_streams() -> windrow.Session:
-    return session(
-        {
-            name: [pa.table({"k": [i % keys], "v": [i * 7 % 5], "t": [i]}) for i in range(30)]
-            for name, keys in (("a", 3), ("b", 2))
-        },
-        time="t",
-        lateness=2,
-    )
+    return session({"a": batches(3), "b": batches(2)}, time="t", lateness=2)
 
 
 def rows(result: windrow.Session) -> list[str]:
@@ -48,3 +51,34 @@ def test_a_query_goes_on_from_a_checkpoint_of_before(name):
     rest = rows(two_streams().sql(QUERIES[name], on_late="keep", resume=kept))
     whole = rows(two_streams().sql(QUERIES[name], on_late="keep"))
     assert sorted([*STORED[name]["given"], *rest]) == sorted(whole)
+
+
+def run(name: str, folder: Path) -> list[str]:
+    """What a run from the checkpoints in a folder gives, until its streams end."""
+    given: list[str] = []
+    streams = {
+        "a": Shelf([pa.concat_tables(batches(3))]),
+        "b": Shelf([pa.concat_tables(batches(2))]),
+    }
+    made = session(streams, time="t", lateness=2).run(
+        QUERIES[name],
+        to=windrow.call(lambda batch, _epoch: given.extend(map(str, batch.to_pylist()))),
+        checkpoint=folder,
+        epoch="1 microsecond",
+        on_late="keep",
+        dead_letters=str(folder.with_name("late")),
+    )
+    assert made.wait(60)
+    return given
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_run_goes_on_from_a_folder_of_before(name, tmp_path):
+    """Of layout 1, whose chunks were written anew whenever they were merged."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    for file, content in FOLDERS[name]["files"].items():
+        (kept / file).write_bytes(zlib.decompress(base64.b64decode(content)))
+    whole = run(name, tmp_path / "whole" / "state")
+    assert sorted([*FOLDERS[name]["given"], *run(name, kept)]) == sorted(whole)
+    assert len(FOLDERS[name]["given"]) < len(whole)

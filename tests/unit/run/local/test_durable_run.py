@@ -134,3 +134,29 @@ def test_what_goes_by_keys_takes_no_answer_with_equal_rows(place, condition):
     with pytest.raises(windrow.BindError) as caught:
         w.run("SELECT k FROM s [RANGE 20] EMIT CHANGES", to=place, patience="0 seconds")
     assert caught.value.condition == condition
+
+
+def test_an_epoch_that_fails_ends_a_run_to_which_nothing_more_comes(tmp_path):
+    is_idle = threading.Event()
+
+    class Idle(Shelf):
+        looks = 0
+
+        def latest(self, since, most_rows=4):
+            end = super().latest(since, most_rows)
+            self.looks += end == since
+            if self.looks > 50:  # by then the run waits
+                is_idle.set()
+            return end
+
+    class Refusing(Tray):
+        def commit(self, epoch, written):  # noqa: ARG002
+            assert is_idle.wait(60)
+            raise windrow.ResourceError("refused", "the target refused the rows")
+
+    w = session(
+        {"a": Idle([pa.table({"n": [1], "t": [1]})], is_endless=True)}, time="t", lateness=0
+    )
+    made = w.run("SELECT n FROM a", to=Refusing(), checkpoint=tmp_path, epoch="1 millisecond")
+    with pytest.raises(windrow.ResourceError, match="the target refused the rows"):
+        made.wait(60)
