@@ -16,11 +16,13 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
 from windrow.errors import PlanError, nearest
+from windrow.kernels.compiling import COMPILING, Compiled
 from windrow.operators.columns.arrow_types import show_instant
 from windrow.operators.engine.base import THOUSANDTHS, Counters
 from windrow.plan.units import show_bytes
@@ -30,7 +32,6 @@ from windrow.run.response import Response
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from windrow.kernels.compiling import Compiled
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.run.terminal import Terminal
 
@@ -229,6 +230,10 @@ class ProgressView:
     def warn(self, text: str) -> None:
         """Says what the user should look into; without a display, to the logger `windrow`."""
         logging.getLogger("windrow").warning("%s", text)
+
+    def hearing(self) -> AbstractContextManager[None]:
+        """Hears meanwhile of kernels that are compiled, if anything is shown."""
+        return COMPILING.told(self.compiling) if self.shows else nullcontext()
 
     def compiling(self, news: Compiled) -> None:
         """Shows that a kernel is being compiled, as at a machine's first query."""

@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError, WindrowError
-from windrow.kernels.compiling import COMPILING
 from windrow.operators.columns.arrow_types import arrow_schema, ticks_of
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Counters
@@ -318,7 +317,7 @@ class Execution:
             self._setting.evaluator.close()
 
     def _ask(self) -> pa.RecordBatch | Silence | Pause | None:
-        with self._turn, COMPILING.told(self._renderer.compiling):
+        with self._turn, self._renderer.hearing():
             batch = self._returned.popleft() if self._returned else self._next()
             if batch is NOTHING_NOW:
                 self._due = self.scheduler.due()
