@@ -16,6 +16,7 @@ READS_TABLES = {
     "columns", "columns.arrow_types", "columns.changes",  # rows of tables are counted and sampled
     # DuckDB says the types of expressions, and how many rows of a sample pass them.
     "expressions", "expressions.duckdb_engine", "expressions.evaluate", "expressions.functions",
+    "expressions.plain_comparisons",  # whichever of the two answers
 }  # fmt: skip
 """The modules of `operators` that planning over tables takes."""
 

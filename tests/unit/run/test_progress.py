@@ -177,8 +177,8 @@ def test_a_query_tells_its_display_of_what_is_compiled(monkeypatch):
             return kernel
 
     told = []
-    monkeypatch.setattr(ProgressView, "compiling", lambda _view, news: told.append(news.kernel))
+    monkeypatch.setattr(LogLines, "compiling", lambda _view, news: told.append(news.kernel))
     own = session({"a": {"k": [1], "ts": [0]}}, time="ts")
     own.function("slow", slow, returns="bigint")
-    assert own.sql("SELECT slow(k) AS s FROM a", progress="none").to_arrow().num_rows == 1
+    assert own.sql("SELECT slow(k) AS s FROM a", progress="log").to_arrow().num_rows == 1
     assert told == ["some.kernel", ""]
