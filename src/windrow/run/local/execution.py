@@ -29,6 +29,7 @@ from windrow.operators.engine.late_rule import late_rows
 from windrow.operators.engine.memory import memory_of
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of
+from windrow.operators.engine.team import team_of
 from windrow.physical.nodes.scans import ScanTable
 from windrow.physical.query import PhysicalQuery, Planner
 from windrow.run.answer_rows import answer_schema, shown
@@ -83,6 +84,7 @@ class Execution:
             # Late rows are kept as they arrived, here; operators count those that they drop.
             on_late="fail" if query.options.on_late == "fail" else "count",
             memory=self.memory,
+            team=team_of(query.options),
             read_table=partial(_table_rows, sources),
             table_version=partial(_table_version, sources),
         )
