@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import signal
 import threading
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from bags import bag
+from outside import Killed, Shelf, Tray
 from sessions import session
 from taps import LIMIT_S
 
@@ -184,3 +186,23 @@ def test_a_team_ends_all_tasks_before_it_raises():
     with pytest.raises(ValueError, match="one fails"):
         Team(2).each([fails, lambda: done.append(1), lambda: done.append(2)])
     assert sorted(done) == [1, 2]
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("numbers", [(2, 1, 2), (3, 2, 1), (1, 2, 3)])
+@pytest.mark.parametrize("sql", [JOIN, GROUPS])
+def test_a_run_that_is_killed_goes_on_with_another_number_of_threads(sql, numbers, tmp_path):
+    rows = pa.table({"k": [n % 3 for n in range(40)], "v": range(40), "ts": range(40)})
+
+    def begun(sink: Tray, threads: int) -> windrow.Run:
+        w = session({"a": Shelf([rows]), "b": Shelf([rows])}, time="ts")
+        return w.run(sql, to=sink, checkpoint=tmp_path, epoch="1 millisecond", threads=threads)
+
+    tray = Tray()
+    for threads in numbers:
+        with contextlib.suppress(Killed):
+            begun(tray.breaking_at(8), threads).wait(LIMIT_S)
+    assert begun(tray, 2).wait(LIMIT_S)
+    whole = session({"a": rows, "b": rows}, time="ts").sql(sql)
+    assert bag(tray.rows) == bag(whole.to_arrow())
+    assert sum(map(len, tray.epochs.values())) > 1
