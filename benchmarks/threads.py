@@ -5,7 +5,8 @@
 `wall` is what a clock shows, best of all rounds: it says something where the cores are free. `path` is
 processor time along the longest path, by the clocks of the threads: of each step that several share, that
 of the slowest. It holds beside other work as well; what threads wait for one another's turn of the
-interpreter is not in it. Prints one JSON line per query.
+interpreter is not in it. Prints one JSON line per query, after one with what a clock shows of sorting,
+which needs no interpreter: that is what the cores allow at the moment.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 import windrow
@@ -112,6 +114,19 @@ def measure(name: str, threads: int, rounds: int, batch: int) -> dict[str, objec
     }
 
 
+def control(threads: int, rounds: int) -> dict[str, object]:
+    """What the cores allow just now: arrays sorted by numpy, with the interpreter let go of."""
+    arrays = [np.random.default_rng(n).random(1_000_000) for n in range(2 * threads)]
+    tasks = [partial(np.sort, array) for array in arrays]
+    best = {1: float("inf"), threads: float("inf")}
+    for _ in range(1 + rounds):
+        for own in (1, threads):
+            started = time.perf_counter()
+            Team(own).each(tasks)
+            best[own] = min(best[own], time.perf_counter() - started)
+    return {"control": "sorting", "times_faster": round(best[1] / best[threads], 2)}
+
+
 def main() -> None:
     """Parses the command line and prints the measurements."""
     parser = argparse.ArgumentParser()
@@ -120,6 +135,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batch", type=int, default=200_000)
     given = parser.parse_args()
+    print(json.dumps(control(given.threads, given.rounds)), flush=True)
     team.Team = LongestPath  # type: ignore[misc]
     for name in given.query or QUERIES:
         print(json.dumps(measure(name, given.threads, given.rounds, given.batch)), flush=True)
