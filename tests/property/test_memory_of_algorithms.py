@@ -17,8 +17,7 @@ from twins.join import canonical
 
 import windrow
 from windrow.errors import DataError, PlanError
-from windrow.operators.engine.base import Operator
-from windrow.operators.engine.driver import build
+from windrow.operators.engine.base import Operator, build
 from windrow.operators.engine.memory import Memory
 from windrow.physical.algorithms import ALGORITHMS, HASH, PIPELINE, choice, choices
 from windrow.physical.nodes.time_join import TimeJoin

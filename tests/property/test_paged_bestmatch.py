@@ -26,8 +26,7 @@ from windrow.operators.bestmatch.pages.paged_bestmatch import PagedBestmatchOp
 from windrow.operators.bestmatch.pages.paged_windows import PagedWindows, PageSizes
 from windrow.operators.columns import key_columns as keys
 from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
-from windrow.operators.engine.base import Counters, Snapshot
-from windrow.operators.engine.driver import build
+from windrow.operators.engine.base import Counters, Snapshot, build
 from windrow.operators.engine.memory import Memory
 from windrow.operators.routing.partition import own_rows, route
 from windrow.physical.algorithms import GRID_PAGES, PAGED

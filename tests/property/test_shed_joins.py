@@ -23,7 +23,7 @@ from cases.tape import TAPES
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from windrow.operators.engine.driver import build
+from windrow.operators.engine.base import build
 from windrow.operators.joins import bew_search
 from windrow.operators.load_shedding import structured_join
 from windrow.operators.load_shedding.join import ShedJoinOp

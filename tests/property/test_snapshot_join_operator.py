@@ -22,8 +22,7 @@ from twins.snapshot_join import Change, Content, alive, instants, joined
 from windrow.errors import DataError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import Chunk, ChunkSlice, decode, encode
-from windrow.operators.engine.base import Operator, Snapshot
-from windrow.operators.engine.driver import build
+from windrow.operators.engine.base import Operator, Snapshot, build
 from windrow.operators.joins.snapshot_join import ExpiringJoinOp, SnapshotJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.scans import ScanStream

@@ -165,7 +165,7 @@ print(base64.b64encode(pickle.dumps(node)).decode())
 
 WORKER = """
 import base64, pickle, sys
-from windrow.operators.engine.driver import build
+from windrow.operators.engine.base import build
 from windrow.physical.algorithms import ALGORITHMS
 
 node = pickle.loads(base64.b64decode(sys.argv[1]))

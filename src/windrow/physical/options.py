@@ -44,6 +44,8 @@ probe, or by negative tuples."""
 
 MOST_BUCKETS = 10_000
 
+MOST_THREADS = 256
+
 OnLate = Literal["count", "keep", "fail"]
 OnMemory = Literal["fail", "spill", "shed"]
 OnServiceRate = Literal["fail", "shed"]
@@ -245,6 +247,25 @@ class Options:
             read=as_number,
         ),
     ] = None
+    threads: Annotated[
+        int | None,
+        Option(
+            "in process, how many threads work on the rows of a stateful operator, divided among them by"
+            " its keys ([when it pays](../how-to/threads.md)); Spark refuses it",
+            unset="1",
+            check=whole(
+                1,
+                MOST_THREADS,
+                "is not a number of threads",
+                f"a whole number from 1 to {MOST_THREADS}, for instance one per core",
+            ),
+            read=as_number,
+            in_process=RefusedBySpark(
+                "on Spark the buckets of a stage are tasks, as many at once as there are cores",
+                "leave it out, or say how many buckets there are",
+            ),
+        ),
+    ] = None
     polling: Annotated[
         Polling | None,
         Option(
@@ -352,6 +373,12 @@ class Options:
         return self.sheds_memory or self.service_rate is not None
 
     @property
+    def most_threads(self) -> int:
+        """How many threads work on an operator at most: what bounds the whole state has one."""
+        is_bound = self.memory is not None or self.limits_joins
+        return 1 if is_bound or self.threads is None else self.threads
+
+    @property
     def sheds(self) -> bool:
         """Whether the answer may be a part of the whole one."""
         return self.sheds_memory or self.sheds_probes
@@ -396,6 +423,7 @@ class QueryOptions(TypedDict, total=False):
     shed_least_rate: str | float | None
     seed: int | None
     buckets: int | None
+    threads: int | None
     polling: Polling | None
     scheduling: Scheduling | None
     updates: bool

@@ -8,8 +8,7 @@ import pytest
 
 from windrow.errors import InternalError
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.engine.base import Snapshot
-from windrow.operators.engine.driver import build
+from windrow.operators.engine.base import Snapshot, build
 from windrow.operators.joins.bew_join import BewJoinOp
 from windrow.operators.joins.bew_search import MOST_FOUND
 from windrow.physical.nodes.base import KeyClass

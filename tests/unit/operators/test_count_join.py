@@ -8,8 +8,7 @@ import pytest
 
 from windrow.errors import InternalError
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.engine.base import Snapshot
-from windrow.operators.engine.driver import build
+from windrow.operators.engine.base import Snapshot, build
 from windrow.operators.joins.count_join import CountJoinOp
 from windrow.physical.nodes.base import KeyClass
 from windrow.physical.nodes.count_join import CountJoin

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sessions import session
 
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.engine.driver import build
+from windrow.operators.engine.base import build
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.feeds.net_changes import NetChangesOp, net_changes
 from windrow.physical.nodes.scans import ScanStream

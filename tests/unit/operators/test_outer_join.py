@@ -12,8 +12,8 @@ from cases.driving import step
 
 from windrow.errors import InternalError
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.engine.base import Snapshot
-from windrow.operators.engine.driver import OperatorDriver, build
+from windrow.operators.engine.base import Snapshot, build
+from windrow.operators.engine.driver import OperatorDriver
 from windrow.operators.joins.bew_join import BewJoinOp
 from windrow.operators.joins.match_log import Intervals, Matched, between, numbered, together
 from windrow.operators.joins.outer_join import FINAL_ROWS, OuterJoinOp

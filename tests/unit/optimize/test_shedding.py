@@ -8,7 +8,7 @@ from golden.catalog import CATALOG
 
 import windrow
 from windrow.errors import WindrowError
-from windrow.operators.engine.driver import build
+from windrow.operators.engine.base import build
 from windrow.operators.expressions.evaluate import DuckdbTypes
 from windrow.operators.load_shedding.structured_join import StructuredShedJoinOp
 from windrow.optimize.load_shedding.expected import Width, expected_width

@@ -28,6 +28,7 @@ EXAMPLES = {
     "shed_least_rate": "5 per second",
     "seed": -7,
     "buckets": 3,
+    "threads": 2,
     "polling": "round robin",
     "scheduling": "ita",
     "updates": True,
@@ -84,14 +85,15 @@ def test_what_the_table_does_not_have_is_unknown(name):
         session.sql(f"SELECT /*+ {name}(1) */ x FROM s")
 
 
-@pytest.mark.parametrize("name", ["polling", "scheduling"])
+@pytest.mark.parametrize("name", ["threads", "polling", "scheduling"])
 def test_spark_refuses_what_its_row_says(name):
     with pytest.raises(windrow.UnsupportedError, match=f"{name}.* works only in process"):
         check_on_spark(Options(**{name: EXAMPLES[name]}), ())
 
 
-def test_spark_takes_every_option_but_polling_and_scheduling():
-    others = {name: EXAMPLES[name] for name in ROWS if name not in {"polling", "scheduling"}}
+def test_spark_takes_every_option_but_those_that_are_of_a_process():
+    of_a_process = {"threads", "polling", "scheduling"}
+    others = {name: EXAMPLES[name] for name in ROWS if name not in of_a_process}
     check_on_spark(Options(**others), ())
 
 

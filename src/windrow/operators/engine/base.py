@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from windrow.errors import InternalError
 from windrow.operators.columns.chunks import ChunkBuffer, ChunkSlice, bound_of_step
+from windrow.registry import load
 from windrow.schema import MAX_TICK
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from windrow.operators.columns.changes import ChangeBatch
     from windrow.operators.engine.memory import Memory
+    from windrow.operators.routing.partition import Own
+    from windrow.physical.nodes.base import PhysicalNode
 
 STATE_VERSION = 6
 """Layout of snapshots. Raise it with any change that an older reader would misread."""
@@ -128,6 +131,9 @@ class Left(Protocol):
 class Operator(ABC):
     """One stateful step of a plan."""
 
+    buckets_used = 1
+    """In how many buckets its rows are, each with a state of its own."""
+
     def __init__(self) -> None:
         self.counters = Counters()
 
@@ -178,6 +184,16 @@ class Operator(ABC):
 
     def take_up(self, left: Left) -> None:  # noqa: B027  # most leave nothing
         """Takes up what another one left, if the state that was restored is the one it is for."""
+
+
+def build(node: PhysicalNode, own: Own | None = None) -> Operator:
+    """A new operator of a stateful node, its state empty.
+
+    `own` says, in one bucket of several, which rows it answers for; None: for all.
+    """
+    make = load(node.operator)
+    operator: Operator = make(node) if own is None else make(node, own)
+    return operator
 
 
 class BufferedOp(Operator):

@@ -30,9 +30,11 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from windrow.operators.columns.arrow_types import less_delay
 from windrow.operators.columns.changes import ChangeBatch
+from windrow.operators.engine.base import build
 from windrow.operators.engine.late_rule import LateRule
+from windrow.operators.engine.team import BUCKETS, OF_BUCKETS
 from windrow.operators.expressions.evaluate import Evaluator
-from windrow.registry import load
+from windrow.physical.partitioning.threads import spread_over
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -43,19 +45,10 @@ if TYPE_CHECKING:
     from windrow.operators.engine.base import Counters, Operator, Snapshot
     from windrow.operators.engine.late_rule import Collector
     from windrow.operators.engine.memory import Memory
+    from windrow.operators.engine.team import Team
     from windrow.operators.routing.partition import Own
     from windrow.physical.nodes.base import PhysicalNode
     from windrow.physical.nodes.scans import ScanTable
-
-
-def build(node: PhysicalNode, own: Own | None = None) -> Operator:
-    """A new operator of a stateful node, its state empty.
-
-    `own` says, in one bucket of several, which rows it answers for; None: for all.
-    """
-    make = load(node.operator)
-    operator: Operator = make(node) if own is None else make(node, own)
-    return operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +98,7 @@ class Setting:
         keep_late: takes the port and rows that are late.
         memory: bounds what operators hold together; None: nothing does.
         own: in one bucket of several, which rows an operator answers for; None: for all.
+        team: works on the buckets of an operator; None: each has one.
         evaluator: computes expressions.
         read_table: the rows of a table.
         table_version: changes when these are others than before.
@@ -114,6 +108,7 @@ class Setting:
     keep_late: Collector | None = None
     memory: Memory | None = None
     own: Own | None = None
+    team: Team | None = None
     evaluator: Evaluator = field(default_factory=Evaluator)
     read_table: Callable[[ScanTable], ChangeBatch] = _no_table
     table_version: Callable[[ScanTable], int] = lambda _: 0
@@ -244,10 +239,10 @@ class OperatorDriver(Driver):
     def __init__(self, node: PhysicalNode, setting: Setting | None = None) -> None:
         super().__init__(node)
         setting = setting or Setting()
-        self.operator = build(node, setting.own)
+        self._own, self._team = setting.own, setting.team
+        self.operator = _new_operator(node, self._own, self._team)
         self.late = LateRule(node, setting.on_late, setting.keep_late)
         self.clock = MIN_TICK
-        self._own = setting.own
         self._memory = setting.memory
         if self._memory is not None:
             self._memory.watch(node.title, self.operator)
@@ -361,7 +356,7 @@ class OperatorDriver(Driver):
     def become(self, node: PhysicalNode) -> None:
         """Goes on by another plan of the same step, with the state and the figures of this one."""
         snapshot, figures = self.operator.snapshot(), self.operator.counters
-        self.operator = build(node, self._own)
+        self.operator = _operator_for(snapshot, node, self._own, self._team)
         self.operator.restore(snapshot)
         self.operator.counters.add(replace(figures, stored=0, intermediate=0, state_bytes=0))
         self.node = node
@@ -371,5 +366,40 @@ class OperatorDriver(Driver):
         return self.operator.snapshot()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Puts a state back."""
+        """Puts a state back, in the buckets that it has."""
+        if not _suits(self.operator, snapshot):
+            self.operator = _operator_for(snapshot, self.node, self._own, self._team)
+            if self._memory is not None:
+                self._memory.watch(self.node.title, self.operator)
         self.operator.restore(snapshot)
+
+
+def _new_operator(node: PhysicalNode, own: Own | None, team: Team | None) -> Operator:
+    """A new operator of a stateful node, in as many buckets as there are threads for."""
+    buckets = 1 if team is None else spread_over(node, team.threads).buckets
+    return _operator(node, own, team, buckets)
+
+
+def _operator_for(
+    snapshot: Snapshot, node: PhysicalNode, own: Own | None, team: Team | None
+) -> Operator:
+    """A new operator of a node that goes on from a state, in the buckets that it has."""
+    return _operator(node, own, team, _buckets_of(snapshot))
+
+
+def _suits(operator: Operator, snapshot: Snapshot) -> bool:
+    """Whether an operator has the buckets of a state."""
+    return operator.buckets_used == _buckets_of(snapshot)
+
+
+def _operator(node: PhysicalNode, own: Own | None, team: Team | None, buckets: int) -> Operator:
+    if buckets == 1:
+        return build(node, own)
+    # It is loaded where it is needed, with the kernels that route rows.
+    from windrow.operators.engine.bucketed import BucketedOp  # noqa: PLC0415
+
+    return BucketedOp(node, team, buckets)
+
+
+def _buckets_of(snapshot: Snapshot) -> int:
+    return snapshot.numbers[BUCKETS] if snapshot.kind.startswith(OF_BUCKETS) else 1

@@ -25,6 +25,7 @@ from windrow.physical.explain.query_facts import (
     read_ahead_streams,
     stage_facts,
     stage_lines,
+    thread_facts,
 )
 from windrow.physical.explain.summary import summary_facts
 from windrow.physical.nodes.base import PhysicalNode
@@ -134,7 +135,7 @@ def explain(logical: Query, physical: PhysicalQuery) -> Explanation:
 
 def _facts(node: PhysicalNode, physical: PhysicalQuery, show: ColumnTexts) -> list[Fact]:
     own = as_scheduled(node, node.facts(physical.options, show), physical)
-    return [*own, *choice_facts(node, physical)]
+    return [*own, *choice_facts(node, physical), *thread_facts(node, physical, show)]
 
 
 def _time_data(clock: str) -> dict[str, Any]:

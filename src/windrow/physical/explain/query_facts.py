@@ -21,6 +21,7 @@ from windrow.physical.nodes.scans import ScanStream, ScanTable
 from windrow.physical.options import IN_STEP, ITA, NTA, ROUND_ROBIN, SPILL, Options
 from windrow.physical.partitioning.buckets import Single
 from windrow.physical.partitioning.shared_stages import SharedStage, stages
+from windrow.physical.partitioning.threads import asked_spread
 from windrow.physical.query import PhysicalQuery, Runner
 from windrow.plan.texts import show_alias
 
@@ -189,6 +190,19 @@ def _expected(node: MultiJoin) -> str:
     if estimate is not None and estimate.plans:
         return f"expected by hints, and run until rates are known: {estimate.plans[0].name}"
     return f"expected, and run until rates are known: {DEFAULT}-{node.method}"
+
+
+def thread_facts(node: PhysicalNode, query: PhysicalQuery, show: Show) -> list[Fact]:
+    """On how many threads an operator works in process, and by what its rows are divided; or why on one.
+
+    Nothing where nobody asked for more than one.
+    """
+    found = asked_spread(node, query.options)
+    if found is None or query.runner is not Runner.process:
+        return []
+    if isinstance(found, Single):
+        return [("threads", [f"1: {found.reason}"])]
+    return [("threads", [f"{found.buckets}, {found.describe(node, show)}"])]
 
 
 ASSUMED_BUCKETS = 4

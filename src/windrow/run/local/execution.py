@@ -16,11 +16,10 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NoReturn
 
-import numpy as np
 import pyarrow as pa
 
 from windrow.errors import PlanError, ResourceError, WindrowError
-from windrow.operators.columns.arrow_types import arrow_schema, ticks_of
+from windrow.operators.columns.arrow_types import ticks_of
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.engine.base import Counters
 from windrow.operators.engine.driver import MicroBatch, Setting
@@ -28,8 +27,8 @@ from windrow.operators.engine.late_rule import late_rows
 from windrow.operators.engine.memory import memory_of
 from windrow.operators.engine.row_drivers import ChangelogOutput
 from windrow.operators.engine.scheduler import SCHEDULINGS, Scheduler, driver_of
+from windrow.operators.engine.team import Team
 from windrow.physical.nodes.base import PhysicalNode
-from windrow.physical.nodes.scans import ScanTable
 from windrow.physical.query import PhysicalQuery, Planner
 from windrow.run.answer_rows import answer_schema, shown
 from windrow.run.late_rows import Arrived, StreamCounts
@@ -38,7 +37,7 @@ from windrow.run.local.feeds import ArrivalClock, WallClock, open_feeds, system_
 from windrow.run.local.inlets import PAUSED, Bell, Pause, broken_off, put_off, rows_at_once
 from windrow.run.local.sources import NOTHING_NOW, BatchReader, Silence
 from windrow.run.local.stream_statistics import Adapting, plan_names
-from windrow.run.local.tables import RefreshedTable, digest, met_when_taken_back
+from windrow.run.local.tables import digest, met_when_taken_back, table_rows, table_version
 from windrow.run.progress import Progress, ProgressView, operator_names, progress_of
 from windrow.run.response import NONE_YET
 from windrow.schema import MAX_TICK, MIN_TICK
@@ -83,8 +82,9 @@ class Execution:
             # Late rows are kept as they arrived, here; operators count those that they drop.
             on_late="fail" if query.options.on_late == "fail" else "count",
             memory=self.memory,
-            read_table=partial(_table_rows, sources),
-            table_version=partial(_table_version, sources),
+            team=Team(threads) if (threads := query.options.most_threads) > 1 else None,
+            read_table=partial(table_rows, sources),
+            table_version=partial(table_version, sources),
         )
         self.scheduler = Scheduler(
             driver_of(query.root, self._setting),
@@ -462,22 +462,6 @@ def _progress(
     own = (Counters(**each) for each in counters[::-1])
     named = dict(zip(operator_names(nodes[::-1]), own, strict=True))
     return progress_of(root, named, plans=plan_names(nodes), **figures)
-
-
-def _table_rows(sources: Mapping[str, BatchReader], scan: ScanTable) -> ChangeBatch:
-    """The rows of a table as a batch: they may have no columns."""
-    source = sources[scan.table]
-    batches = [own for own in source.batches(None, 0) if own is not NOTHING_NOW]
-    table = pa.Table.from_batches(batches, arrow_schema(source.schema))
-    arrays = [table.column(name).combine_chunks() for name in scan.columns]
-    columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(scan.schema))
-    return ChangeBatch(columns, np.zeros(len(table), np.int64))
-
-
-def _table_version(sources: Mapping[str, BatchReader], scan: ScanTable) -> int:
-    """Which reading of a table is the last; it is read again here, if it is to be."""
-    source = sources[scan.table]
-    return source.look() if isinstance(source, RefreshedTable) else 0
 
 
 def out_of_memory(error: MemoryError, taken: tuple[str, int], held: int) -> ResourceError:

@@ -17,17 +17,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from windrow.errors import BindError, PlanError, ResourceError, WindrowError
 from windrow.io.protocol import Source
-from windrow.operators.columns.arrow_types import spark_schema
+from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
+from windrow.operators.columns.changes import ChangeBatch
 from windrow.physical.nodes.scans import ScanTable
 from windrow.physical.nodes.stateless import TableJoinRows
 from windrow.physical.query import PhysicalQuery
 from windrow.plan.units import to_ticks
 from windrow.run.local.followed import table_at
-from windrow.run.local.sources import Silence, TableSource
+from windrow.run.local.sources import NOTHING_NOW, BatchReader, Silence, TableSource
 from windrow.schema import SIGN
 
 PATIENCE_S = 300.0
@@ -157,3 +159,19 @@ def digest(rows: pa.RecordBatch) -> str:
     for row in zip(*(column.to_pylist() for column in rows.columns), strict=True):
         total += int.from_bytes(hashlib.blake2b(repr(row).encode(), digest_size=16).digest())
     return f"{rows.num_rows}-{total % (1 << 128):032x}"
+
+
+def table_rows(sources: Mapping[str, BatchReader], scan: ScanTable) -> ChangeBatch:
+    """The rows of a table as a batch: they may have no columns."""
+    source = sources[scan.table]
+    batches = [own for own in source.batches(None, 0) if own is not NOTHING_NOW]
+    table = pa.Table.from_batches(batches, arrow_schema(source.schema))
+    arrays = [table.column(name).combine_chunks() for name in scan.columns]
+    columns = pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(scan.schema))
+    return ChangeBatch(columns, np.zeros(len(table), np.int64))
+
+
+def table_version(sources: Mapping[str, BatchReader], scan: ScanTable) -> int:
+    """Which reading of a table is the last; it is read again here, if it is to be."""
+    source = sources[scan.table]
+    return source.look() if isinstance(source, RefreshedTable) else 0
