@@ -51,6 +51,7 @@ from windrow.run.course import PATIENCE_S, Patience
 from windrow.run.progress import ProgressView
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.frames import with_arrival
+from windrow.run.spark.garbage import set_aside_modules
 from windrow.schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -296,6 +297,7 @@ def _read(
                 yield conform_rows(batch, canonical).cast(wanted)
         finally:
             reading.source.close()
+    set_aside_modules()
 
 
 @dataclass(frozen=True)
