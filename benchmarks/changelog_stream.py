@@ -1,10 +1,12 @@
 """A sliding GROUP BY on Spark streaming against Spark reading and writing as many rows.
 
     python -m benchmarks.changelog_stream windrow FOLDER
+    python -m benchmarks.changelog_stream windrow-files FOLDER
     python -m benchmarks.changelog_stream copy FOLDER --rows ROWS
 
 `windrow` writes the changelog of SUM and COUNT by key over a sliding window, and compares it at a
-few instants with what Spark's own GROUP BY gives over the tuples alive. `copy` has no operator: it
+few instants with what Spark's own GROUP BY gives over the tuples alive. `windrow-files` does the same from
+files to files by a source and a sink of ours. `copy` has no operator: it
 reads the same tuples and writes as many rows as the changelog has, of the same columns. Each is a
 process of its own, with a fresh JVM; prints one JSON line.
 """
@@ -18,7 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.streaming import ROCKSDB, session
+from benchmarks.streaming import FROM_FILES, ROCKSDB, files_to_files, session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -82,25 +84,29 @@ def run(
     spark: SparkSession, way: str, folder: Path, window: int, rows: int | None, *, is_checked: bool
 ) -> dict[str, object]:
     """One query from its first micro-batch to its last; its answer compared where it has one."""
-    stream = (
-        spark.readStream.schema("ts timestamp, k bigint, v double")
-        .option("maxFilesPerTrigger", 1)
-        .parquet(str(folder / "a"))
-    )
     tuples = spark.read.parquet(str(folder / "a")).count()
-    if way == "windrow":
-        answer = changelog(spark, stream, window)
-    else:
-        answer = as_many(stream, (rows or tuples) / tuples)
     with tempfile.TemporaryDirectory() as scratch:
-        target = Path(scratch) / "out"
-        query = (
-            answer.writeStream.format("parquet")
-            .option("path", str(target))
-            .option("checkpointLocation", str(Path(scratch) / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
+        target, checkpoint = Path(scratch) / "out", Path(scratch) / "checkpoint"
+        if way == FROM_FILES:
+            query = files_to_files(spark, SUMS.format(window), "a", folder, target, checkpoint)
+        else:
+            stream = (
+                spark.readStream.schema("ts timestamp, k bigint, v double")
+                .option("maxFilesPerTrigger", 1)
+                .parquet(str(folder / "a"))
+            )
+            answer = (
+                changelog(spark, stream, window)
+                if way == "windrow"
+                else as_many(stream, (rows or tuples) / tuples)
+            )
+            query = (
+                answer.writeStream.format("parquet")
+                .option("path", str(target))
+                .option("checkpointLocation", str(checkpoint))
+                .trigger(availableNow=True)
+                .start()
+            )
         query.awaitTermination()
         millis = [p.batchDuration for p in query.recentProgress if p.numInputRows > 0]
         found: dict[str, object] = {
@@ -110,7 +116,7 @@ def run(
             # The first batch fills the empty window; the rest are steady.
             "steady_ms": statistics.median(millis[1:]),
         }
-        if way == "windrow" and is_checked:
+        if way != "copy" and is_checked:
             found["compared"] = check(spark, folder, target, window)
     return found
 
@@ -118,7 +124,7 @@ def run(
 def main() -> None:
     """Parses the command line and prints the measurement."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("way", choices=("windrow", "copy"))
+    parser.add_argument("way", choices=("windrow", FROM_FILES, "copy"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--window", type=int, default=30, help="seconds")
     parser.add_argument("--rows", type=int, help="how many rows a copy writes")

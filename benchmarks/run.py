@@ -197,17 +197,25 @@ def changelog_stream(data: Path, batch: int) -> dict[str, object]:
         )
         for rows in (batch, batch // 10)
     )
-    ours = child("changelog_stream", "windrow", str(folder), "--warm-up", str(small))
+    ours, from_files = (
+        child("changelog_stream", way, str(folder), "--warm-up", str(small))
+        for way in ("windrow", "windrow-files")
+    )
     arguments = (str(folder), "--warm-up", str(small), "--rows", str(ours["rows"]))
     copied = child("changelog_stream", "copy", *arguments)
-    for own in (ours, copied):
+    for own in (ours, from_files, copied):
         say(
-            f"  {own['way']:<8} steady batch {own['steady_ms'] / 1000:6.2f} s   {own['tuples']:,}"
+            f"  {own['way']:<14} steady batch {own['steady_ms'] / 1000:6.2f} s   {own['tuples']:,}"
             f" tuples in, {own['rows']:,} rows out"
         )
-    ratio = round(ours["steady_ms"] / copied["steady_ms"], 2)
-    say(f"  {ours['compared']:,} groups compared, equal; ours / a copy: {ratio}")
-    return {"ways": [ours, copied], "ratio": ratio}
+    ratio, of_files = (
+        round(own["steady_ms"] / copied["steady_ms"], 2) for own in (ours, from_files)
+    )
+    say(
+        f"  {ours['compared']:,} groups compared, equal; ours / a copy: {ratio}, from files to files"
+        f" {of_files}"
+    )
+    return {"ways": [ours, from_files, copied], "ratio": ratio, "ratio_of_files": of_files}
 
 
 def sums_over(tuples: int) -> dict[str, object]:

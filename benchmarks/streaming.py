@@ -60,18 +60,18 @@ def windrow_theta(spark: SparkSession, streams: dict[str, DataFrame], window: in
     return session.sql(THETA.format(window=window))
 
 
-def windrow_files(
-    spark: SparkSession, folder: Path, target: Path, checkpoint: Path, window: int
+def files_to_files(
+    spark: SparkSession, sql: str, streams: str, folder: Path, target: Path, checkpoint: Path
 ) -> StreamingQuery:
-    """The same join from files to files by sources and sinks of ours: Spark moves blobs."""
+    """A query from files to files by sources and sinks of ours, a file per micro-batch: Spark moves blobs."""
     import windrow
 
     session = windrow.Session(spark)
-    for name in "abc":
+    for name in streams:
         place = windrow.files(str(folder / name), batch_rows=_rows_of_a_file(folder / name))
         session.stream(name, place, time="ts", lateness="1 second")
     session.run(
-        JOIN.format(window=window),
+        sql,
         to=windrow.files(str(target)),
         checkpoint=str(checkpoint),
         until_done=True,
@@ -156,8 +156,14 @@ WAYS = {
 
 
 def session(provider: str, partitions: int) -> SparkSession:
-    """A local session on two cores, the same for every way but for the state provider."""
+    """A local session on two cores, the same for every way but for the state provider.
+
+    State and checkpoints are written as is best for each way, on a disk of this machine: what Spark does by
+    itself costs every way, and those most that keep state in RocksDB.
+    """
     from pyspark.sql import SparkSession
+
+    from windrow.run.spark.launch import FOR_LOCAL_CHECKPOINT, FOR_STATE
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     settings = {
@@ -166,6 +172,8 @@ def session(provider: str, partitions: int) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.streaming.stateStore.providerClass": provider,
+        **FOR_STATE,
+        **FOR_LOCAL_CHECKPOINT,
     }
     builder = SparkSession.builder.master("local[2]")
     for name, value in settings.items():
@@ -205,7 +213,8 @@ def run(spark: SparkSession, way: str, folder: Path, window: int) -> dict[str, o
         memory = PeakMemory()
         started = time.perf_counter()
         if way == FROM_FILES:
-            query = windrow_files(spark, folder, target, checkpoint, window)
+            sql = JOIN.format(window=window)
+            query = files_to_files(spark, sql, "abc", folder, target, checkpoint)
         else:
             answer = WAYS[way][0](spark, streams, window)
             started = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -100,6 +101,11 @@ def test_several_hold_together():
 )
 def test_anything_else_is_left_to_duckdb(text):
     assert PlainComparison.of(expr(text)) is None
+
+
+def test_what_a_function_gives_is_left_to_duckdb():
+    given = expr('"$f(""a.v"")" > 1')
+    assert PlainComparison.of(replace(given, columns=("a.v",))) is None
 
 
 @pytest.mark.parametrize("kind", [pa.float32(), pa.decimal128(10, 2), pa.string(), pa.date32()])

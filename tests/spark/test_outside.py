@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from spark_runs import Run
 import windrow
 from windrow.errors import BindError, DataError, ResourceError, UnsupportedError
 from windrow.io.protocol import Unavailable
+from windrow.run.spark.launch import FOR_STATE
 
 pytestmark = pytest.mark.partitions(2)
 
@@ -316,3 +318,31 @@ def test_a_table_is_read_from_a_source_and_explain_tells_the_ways(
         "  on Spark the table of a running query stays what it was when it began\n"
         "  hint: leave refresh out, and start the run again when the table has changed"
     )
+
+
+@pytest.fixture
+def unset(spark: Any) -> Iterator[str]:
+    """The setting, which the session of the tests has, taken out of it for a test."""
+    (setting,) = FOR_STATE
+    own = spark.conf.get(setting)
+    spark.conf.unset(setting)
+    yield setting
+    spark.conf.set(setting, own)
+
+
+def test_a_checkpoint_goes_on_whether_state_is_written_as_changes_or_whole(
+    spark: Any, tmp_path: Path, unset: str
+) -> None:
+    """A query that we start writes changes, unless the user says otherwise; the session stays as it was."""
+    written: set[Path] = set()
+    for rows, wanted in ((150, "false"), (300, None), (400, "false"), (450, None)):
+        arrive(tmp_path, rows)
+        if wanted is not None:
+            spark.conf.set(unset, wanted)
+        finish(spark, tmp_path, "join")
+        assert spark.conf.get(unset, None) == wanted
+        spark.conf.unset(unset)
+        found = set((tmp_path / "checkpoint" / "state").rglob("*.changelog"))
+        assert bool(found - written) == (wanted is None)
+        written |= found
+    assert bag(shown(tmp_path / "out")) == in_process(tmp_path, "join")

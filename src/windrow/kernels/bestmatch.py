@@ -196,7 +196,7 @@ def _near(
 
 
 @kernel
-def _code(kind: int, one: int, other: int) -> int:
+def _code(kind: int, one: Any, other: Any) -> Any:
     """What a pair is worth in a dimension, less is better."""
     if kind == INTEGER:
         return one - other if one >= other else other - one

@@ -73,8 +73,11 @@ class PlainComparison:
         match = found or turned
         if match is None:
             return None
+        column = match["column"].replace('""', '"')
+        if column not in expr.columns:  # what a function gives has a name as well
+            return None
         operator = match["operator"] if found else _MIRRORED[match["operator"]]
-        return cls(match["column"].replace('""', '"'), operator, match["number"])
+        return cls(column, operator, match["number"])
 
     def constant(self, kind: pa.DataType) -> np.float64 | np.int64 | None:
         """The number as values of a type are compared with it; None where DuckDB is to be asked."""

@@ -23,11 +23,12 @@ from windrow.operators.engine.driver import MicroBatch, Setting
 from windrow.operators.engine.memory import memory_of_bucket
 from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
 from windrow.operators.routing.partition import own_rows
-from windrow.run.spark.bucket_plan import NO_PLAN, Remembered, chosen_in_batch
+from windrow.run.spark.bucket_plan import Remembered, chosen_in_batch
 from windrow.run.spark.failures import told_first
+from windrow.run.spark.garbage import set_aside_modules
 from windrow.run.spark.late_row_payload import DeadLetters
-from windrow.run.spark.packing import Blob, by_port, set_aside_modules
-from windrow.run.spark.stages import BESIDE, BLOB_ROWS, OPERATOR, PLAN, PRODUCED, StagePlan
+from windrow.run.spark.packing import Blob, by_port
+from windrow.run.spark.stages import BLOB_ROWS, OPERATOR, PLAN, PRODUCED, StagePlan, beside
 from windrow.schema import MAX_TICK, MIN_TICK
 
 if TYPE_CHECKING:
@@ -116,5 +117,5 @@ def _packed_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, 
 
 
 def _row(blob: bytes | None, figures: dict[str, int]) -> pa.RecordBatch:
-    row = {"blob": blob, **dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **figures}
+    row = {"blob": blob, "figures": beside(figures)}
     return pa.RecordBatch.from_pylist([row], schema=_PRODUCED)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pandas as pd
 from pyspark import TaskContext
@@ -30,13 +30,13 @@ from windrow.operators.engine.driver import MicroBatch, Setting
 from windrow.operators.engine.memory import memory_of_bucket
 from windrow.operators.engine.scheduler import Scheduler, stage_scheduler
 from windrow.operators.routing.partition import own_rows
-from windrow.run.spark.bucket_plan import NO_PLAN, Chosen, chosen_streaming
+from windrow.run.spark.bucket_plan import Chosen, chosen_streaming
 from windrow.run.spark.chunk_cache import BucketChunks, Owner, worker_cache
 from windrow.run.spark.failures import told_first
+from windrow.run.spark.garbage import set_aside_modules
 from windrow.run.spark.late_row_payload import DeadLetters
-from windrow.run.spark.packing import Blob, by_port, set_aside_modules
+from windrow.run.spark.packing import Blob, by_port
 from windrow.run.spark.stages import (
-    BESIDE,
     BLOB_ROWS,
     GUARD,
     OPERATOR,
@@ -47,6 +47,7 @@ from windrow.run.spark.stages import (
     PORT_NULL,
     TOLD,
     StagePlan,
+    beside,
 )
 from windrow.run.spark.state import BucketState, Manifest, apart, together
 from windrow.run.spark.ticks import promised_ticks, watermark_ticks
@@ -91,7 +92,7 @@ class BucketWorker:
                 return
             self._handle.registerTimer(millis + 1)
             self._state.write_manifest(replace(manifest, timer=millis + 1))
-            yield counted(manifest.held(1 + len(self.plan.above)), manifest)
+            yield _frame(counted(manifest.held(1 + len(self.plan.above)), manifest))
 
     def close(self) -> None:
         """Ends the task; the cache outlives it."""
@@ -130,18 +131,23 @@ class BucketWorker:
                 lowest.operator.take_up(left)
         needs = shed.follow(lowest.operator, settled) if shed is not None else []
         work = MicroBatch({}, watermark, watermark, handed=batches)
+        produced: list[Produced] = []
         for results in scheduler.run(work, settled):
-            yield _rows(encode(results), {BLOB_ROWS: len(results)})
+            # The last one waits for the figures: each frame costs, however small.
+            if produced:
+                yield _frame(produced)
+            produced = [(encode(results), {BLOB_ROWS: len(results)})]
         letters.write()
         self._save(scheduler, manifest, newest, needs, millis, near)
         near.leave(lowest.operator.leave())
         self.cache.settle()
         lowest.counters.rows_in -= sum(copies)
         counters = [driver.counters for driver in reversed(scheduler.operators)]
-        yield counted(counters, manifest, chosen)
+        produced += counted(counters, manifest, chosen)
         for port, late in lowest.late.at.items():
             figures = {PORT_LATE: late.rows, PORT_NULL: late.null_time, PORT_GAP: late.gap}
-            yield _rows(None, {PORT: port, **figures})
+            produced.append((None, {PORT: port, **figures}))
+        yield _frame(produced)
 
     def _shed(self, manifest: Manifest | None, blobs: list[Blob], begun: int) -> ShedTurn | None:
         """What map tasks tell of all buckets, where the stage's join sheds."""
@@ -207,17 +213,25 @@ class BucketWorker:
         )
 
 
-def _rows(blob: bytes | None, *figures: Mapping[str, int]) -> pd.DataFrame:
-    """A row with a blob of results, or rows with figures."""
-    known = [{**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN, **own} for own in figures]
-    blobs = pd.Series([blob] * len(known), dtype=object)
-    return pd.DataFrame({"blob": blobs, **{name: [own[name] for own in known] for name in BESIDE}})
+Produced: TypeAlias = "tuple[bytes | None, Mapping[str, int]]"
+"""A blob of results or none, and figures."""
+
+
+def _frame(produced: Sequence[Produced]) -> pd.DataFrame:
+    """What a bucket gives, as Spark takes it."""
+    blobs, figures = zip(*produced, strict=True)
+    return pd.DataFrame(
+        {
+            "blob": pd.Series(blobs, dtype=object),
+            "figures": pd.Series(list(map(beside, figures)), dtype=object),
+        }
+    )
 
 
 def counted(
     counters: Sequence[Counters], before: Manifest | None, chosen: Chosen | None = None
-) -> pd.DataFrame:
-    """Rows with figures alone, one per operator.
+) -> list[Produced]:
+    """Figures without a blob, of each operator.
 
     `before` is what the bucket held when the batch began, `chosen` how its lowest operator ran.
     """
@@ -235,7 +249,7 @@ def counted(
     ]
     if chosen is not None:
         figures[0] |= {"plan_changes": int(chosen.is_change), PLAN: chosen.plan}
-    return _rows(None, *figures)
+    return [(None, own) for own in figures]
 
 
 def _newest(

@@ -31,6 +31,16 @@ either, and inside it goes by the classic type.
 """
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+FOR_STATE = {"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true"}
+"""What makes micro-batches cheaper, whatever they bring: a task then writes what has changed in its state, one
+file, and Spark the whole of it now and then, aside. A checkpoint may go on with or without it."""
+FOR_LOCAL_CHECKPOINT = {
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing"
+    ".FileSystemBasedCheckpointFileManager"
+}
+"""Writes the same files, by the other of Spark's two ways. For a checkpoint on this machine, its usual way
+starts a process (readlink) for most of what it asks about a file, where Hadoop's native library is missing:
+scores of them in every micro-batch."""
 QUIET = "fatal"
 """The log level at which Spark's own output, its workers' included, is kept off the terminal."""
 LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -114,6 +124,7 @@ def _defaults(log_level: str) -> dict[str, str]:
         "spark.python.daemon.module": "windrow.run.spark.worker_daemon",
         # Stateful stages in Python run on no other provider.
         "spark.sql.streaming.stateStore.providerClass": ROCKSDB,
+        **FOR_STATE,
     }
 
 

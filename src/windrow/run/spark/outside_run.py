@@ -15,9 +15,10 @@ import threading
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow.parquet as pq
@@ -31,7 +32,7 @@ from windrow.run.aside import open_folder
 from windrow.run.course import Course, Patience, ThreadedRun
 from windrow.run.progress import Progress, ProgressView, renderer
 from windrow.run.spark.failures import as_ours, within_sparks_stack
-from windrow.run.spark.launch import reason_of
+from windrow.run.spark.launch import FOR_LOCAL_CHECKPOINT, FOR_STATE, reason_of
 from windrow.run.spark.outside_sink import Writing, columns_of, write_batch, writer_to
 from windrow.run.spark.outside_source import OutsideFrame, OutsideStream, digest
 from windrow.run.spark.progress import BatchFigures, ProgressReader, await_query
@@ -45,6 +46,9 @@ RUN = "windrow-run"
 
 STOP_S = 30.0
 """How long `stop` waits for the micro-batch that is under way."""
+
+_STARTING = threading.Lock()
+"""Held while settings of the session are those of a query that starts."""
 
 
 def frames_of(
@@ -174,7 +178,8 @@ class StreamingRun(SparkRun):
         else:
             writer = writer.trigger(processingTime=f"{round(course.epoch_s * 1_000)} milliseconds")
         self._reader = reader
-        self._running = writer.start()
+        with _set_while_starting(answer.sparkSession, course.checkpoint):
+            self._running = writer.start()
         self._thread.start()
         return self
 
@@ -187,6 +192,26 @@ class StreamingRun(SparkRun):
             while self._running.status["isTriggerActive"] and time.monotonic() < until:
                 self._thread.join(0.02)
             self._running.stop()
+
+
+@contextmanager
+def _set_while_starting(spark: SparkSession, checkpoint: str | None) -> Iterator[None]:
+    """Settings for a query that starts inside, where the user has none.
+
+    A query has a copy of its session's settings from its start on, so that nothing of the user's changes.
+    """
+    wanted = FOR_STATE
+    if checkpoint is not None and Path(checkpoint.removeprefix("file://"), RUN).is_dir():
+        wanted = FOR_STATE | FOR_LOCAL_CHECKPOINT  # Spark has just written there, and it is here
+    with _STARTING:
+        own = {name: value for name, value in wanted.items() if spark.conf.get(name, None) is None}
+        for name, value in own.items():
+            spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name in own:
+                spark.conf.unset(name)
 
 
 class BatchRun(SparkRun):

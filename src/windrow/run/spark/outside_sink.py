@@ -37,6 +37,7 @@ from windrow.operators.columns.chunks import decode
 from windrow.run.answer_rows import AnswerRows
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.frames import describe
+from windrow.run.spark.garbage import set_aside_modules
 from windrow.run.spark.outside_source import as_option, from_option, patiently, register
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ class SinkRows(DataSource):
         return FORMAT
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: ARG002, FBT001, N802
-        """What writes micro-batches."""
+        """What writes micro-batches; Spark asks for it anew in each."""
+        set_aside_modules(is_task=False)
         return SinkWriter(self.options[WRITING])
 
 
@@ -186,6 +188,7 @@ class SinkWriter(DataSourceStreamArrowWriter):
                 return Share(writing.write(epoch, iterator))
             finally:
                 writing.sink.close()
+                set_aside_modules()
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Shows the micro-batch."""
@@ -196,6 +199,7 @@ class SinkWriter(DataSourceStreamArrowWriter):
                 writing.commit(batchId, [one for own in shares for one in own.written])
             finally:
                 writing.sink.close()
+                set_aside_modules(is_task=False)
 
 
 def writer_to(

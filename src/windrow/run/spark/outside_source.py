@@ -51,6 +51,7 @@ from windrow.run.course import PATIENCE_S, Patience
 from windrow.run.progress import ProgressView
 from windrow.run.spark.failures import told_first
 from windrow.run.spark.frames import with_arrival
+from windrow.run.spark.garbage import set_aside_modules
 from windrow.schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class Reading:
                     yield conform_rows(batch, canonical).cast(wanted)
             finally:
                 self.source.close()
+        set_aside_modules()
 
     def patiently(self, call: Callable[[], T]) -> T:
         """What a call of the source gives, as soon as it does."""

@@ -8,15 +8,12 @@ rows by time and encodes them once. Spark then moves a few large values instead 
 
 from __future__ import annotations
 
-import gc
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 
 from windrow.operators.columns.arrow_types import arrow_schema, conform, conform_rows
 from windrow.operators.columns.changes import ChangeBatch, concat
@@ -28,6 +25,7 @@ from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.query import PhysicalQuery
 from windrow.registry import load
 from windrow.run.spark.failures import told_first
+from windrow.run.spark.garbage import set_aside_modules
 from windrow.run.spark.late_row_payload import NAME, FirstCopies
 from windrow.run.spark.stages import GUARD, LETTER, PACKED, TOLD, StagePlan, row_schema
 from windrow.schema import END, MAX_TICK, SIGN
@@ -267,22 +265,3 @@ def by_port(
             copies[blob.port] += len(batch)
         found[blob.port].append(batch)
     return [concat(batches) if batches else None for batches in found], copies
-
-
-class _Frozen:
-    """How many modules were loaded when the worker's objects were last set aside."""
-
-    modules = 0
-
-
-def set_aside_modules() -> None:
-    """Takes what was loaded out of the garbage collector's rounds; called at the end of a task.
-
-    Spark's worker collects garbage after every task. With numba, pandas and pyarrow loaded there
-    are a hundred thousand objects to walk, 60 ms each time; they stay as long as the worker does.
-    """
-    is_worker = TaskContext.get() is not None
-    if is_worker and len(sys.modules) > _Frozen.modules:
-        _Frozen.modules = len(sys.modules)
-        gc.collect()
-        gc.freeze()

@@ -38,9 +38,10 @@ from windrow.operators.feeds.promises import complete_by_punctuations, split_pun
 from windrow.physical.nodes.scans import ScanStream
 from windrow.physical.query import RowPath
 from windrow.run.spark.failures import told_first
+from windrow.run.spark.garbage import set_aside_modules
 from windrow.run.spark.outside_source import READING, OffsetRange, Reading, as_option, register
 from windrow.run.spark.packed_source import FORMAT, PackedRows, Sealed
-from windrow.run.spark.packing import gather, pack_changes, set_aside_modules
+from windrow.run.spark.packing import gather, pack_changes
 from windrow.run.spark.stages import LETTER, PACKED, StagePlan
 from windrow.run.spark.ticks import lateness_text, told_micros, whole_lateness
 from windrow.schema import MAX_TICK, MIN_TICK, Schema

@@ -56,6 +56,7 @@ from windrow.run.spark.relations import Scanned
 from windrow.run.spark.shed_bucket_demand import ShedDemand
 from windrow.run.spark.shed_pane_counts import COUNTED
 from windrow.run.spark.stages import (
+    BESIDE,
     BLOB_ROWS,
     FIGURES,
     LETTER,
@@ -203,7 +204,7 @@ class Builder:
         if path.drops_rows or self._physical.needs_netting:
             return None
         produced = self.produced(path.bottom)
-        produced = self.observe(produced, "answer", F.sum(BLOB_ROWS).alias("rows"))
+        produced = self.observe(produced, "answer", F.sum(_figure(BLOB_ROWS)).alias("rows"))
         blobs = produced.select("blob").where("blob IS NOT NULL")
         return blobs, AnswerRows.of(self._physical, path)
 
@@ -348,13 +349,13 @@ class NumberedPath(NamedTuple):
 
 def _sums(plan: StagePlan, operator: int) -> list[Column]:
     """The figures of one operator of a stage, over all its buckets."""
-    is_own = F.col(OPERATOR) == operator
-    sums = [F.sum(F.when(is_own, F.col(name))).alias(name) for name in FIGURES]
+    is_own = _figure(OPERATOR) == operator
+    sums = [F.sum(F.when(is_own, _figure(name))).alias(name) for name in FIGURES]
     if operator == 0:
         sums.extend(_late_sums(plan))
     names = plan.choice.names if plan.choice is not None and operator == 0 else ()
     for number, name in enumerate(names):
-        is_run = F.when(F.col(PLAN) == number, 1).otherwise(0)
+        is_run = F.when(_figure(PLAN) == number, 1).otherwise(0)
         sums.append(F.sum(is_run).alias(f"{STEPS_BY}{name}"))
     return sums
 
@@ -363,10 +364,15 @@ def _late_sums(plan: StagePlan) -> Iterator[Column]:
     """Per port that streams feed, its late rows over all buckets, and the longest way behind."""
     for port, is_stream in enumerate(plan.node.fed_by_streams):
         if is_stream:
-            is_own = F.col(PORT) == port
+            is_own = _figure(PORT) == port
             for name in (PORT_LATE, PORT_NULL):
-                yield F.sum(F.when(is_own, F.col(name))).alias(f"{name}_{port}")
-            yield F.max(F.when(is_own, F.col(PORT_GAP))).alias(f"{PORT_GAP}_{port}")
+                yield F.sum(F.when(is_own, _figure(name))).alias(f"{name}_{port}")
+            yield F.max(F.when(is_own, _figure(PORT_GAP))).alias(f"{PORT_GAP}_{port}")
+
+
+def _figure(name: str) -> Column:
+    """A number beside a blob."""
+    return F.get(F.col("figures"), F.lit(BESIDE.index(name)))
 
 
 def _plain(schema: Schema, rows: DataFrame) -> DataFrame:

@@ -25,7 +25,7 @@ from windrow.physical.partitioning.buckets import Partitioning
 from windrow.physical.partitioning.shared_stages import stages
 from windrow.physical.query import PhysicalQuery, Planner
 from windrow.registry import load
-from windrow.run.spark.bucket_plan import Choice
+from windrow.run.spark.bucket_plan import NO_PLAN, Choice
 from windrow.run.spark.state import Identity, about, fingerprint
 from windrow.schema import END, SIGN, TIME, Field, Schema
 
@@ -123,8 +123,20 @@ BLOB_ROWS = "blob_rows"
 BESIDE = (*FIGURES, PLAN, OPERATOR, PORT, PORT_LATE, PORT_NULL, PORT_GAP, BLOB_ROWS)
 """All the numbers beside a blob, in order."""
 
-PRODUCED = Schema.of(blob="binary", **dict.fromkeys(BESIDE, "bigint"))
-"""Rows on their way out: a blob of results, or figures."""
+PRODUCED = Schema.of(blob="binary", figures="array<bigint>")
+"""Rows on their way out: a blob of results, or figures.
+
+The figures are one column: a worker makes a column of pandas and one of Arrow of each that there is,
+and of forty that takes longer than a micro-batch of few rows takes to join.
+"""
+
+NOTHING = {**dict.fromkeys(BESIDE, 0), PLAN: NO_PLAN}
+"""The numbers beside a blob where nothing is to be said."""
+
+
+def beside(figures: Mapping[str, int]) -> list[int]:
+    """The numbers beside a blob, of which these are known."""
+    return list({**NOTHING, **figures}.values())
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from windrow.plan.nodes.query import Query
 from windrow.run.spark.bucket_worker import BucketWorker
 from windrow.run.spark.packing import packer, unpacker
 from windrow.run.spark.processor import StageProcessor
-from windrow.run.spark.stages import StagePlan
+from windrow.run.spark.stages import BESIDE, StagePlan
 from windrow.run.spark.ticks import BIGINT_REACH, SHIFT_DAYS
 from windrow.schema import MAX_TICK, MIN_TICK
 
@@ -70,7 +70,8 @@ class Worker:
             self.handle.key = bucket
             frames += list(self.processor.handleExpiredTimer((bucket,), Watermark(millis), timer))
             self.handle.timers.discard((bucket, timer))
-        reported = pd.concat(frames).drop(columns="blob") if frames else pd.DataFrame({"plan": []})
+        figures = [own for frame in frames for own in frame["figures"]]
+        reported = pd.DataFrame(figures, columns=BESIDE)
         self.figures = reported.sum().to_dict()
         self.by_operator = (
             [

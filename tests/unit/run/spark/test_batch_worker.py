@@ -15,7 +15,7 @@ from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.run.spark import batch_worker, packing
 from windrow.run.spark.batch_worker import batch_runner
 from windrow.run.spark.packing import packer, unpacker
-from windrow.run.spark.stages import Spread, plan_stage, stateful_nodes
+from windrow.run.spark.stages import BESIDE, Spread, plan_stage, stateful_nodes
 
 pytestmark = pytest.mark.law
 
@@ -57,7 +57,7 @@ def test_blobs_of_any_size_give_the_answer_of_the_run_in_process(monkeypatch, sl
     expected = w.sql(JOIN).to_arrow().to_pylist()
     assert found == bag(expected)
     figures = {
-        name: sum(p.column(name)[0].as_py() for p in produced)
+        name: sum(p.column("figures")[0].as_py()[BESIDE.index(name)] for p in produced)
         for name in ("rows_in", "rows_read", "stored")
     }
     assert figures == {"rows_in": 800, "rows_read": 800, "stored": 0}
