@@ -241,14 +241,15 @@ class Places:
 
         `names` are those that are wanted; None: all.
         """
+        if len(self) <= FEW:
+            places = zip(self._chunks.tolist(), self._rows.tolist(), strict=True)
+            few = [chunk(at).slice(row, 1) for at, row in places]
+            together = few[0] if len(few) == 1 else pa.concat_batches(few)
+            return together if names is None else together.select(names)
 
         def taken(at: int) -> pa.RecordBatch:
             return chunk(at) if names is None else chunk(at).select(names)
 
-        if len(self) <= FEW:
-            places = zip(self._chunks.tolist(), self._rows.tolist(), strict=True)
-            few = [taken(at).slice(row, 1) for at, row in places]
-            return few[0] if len(few) == 1 else pa.concat_batches(few)
         runs = [taken(at).take(pa.array(rows)) for at, rows in self._runs]
         whole = runs[0] if len(runs) == 1 else pa.concat_batches(runs)
         return whole if self._order is None else whole.take(pa.array(self._back))
