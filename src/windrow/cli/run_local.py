@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import windrow
-from windrow.cli.files import found_at, read_batches
-from windrow.cli.job import Job, JobSink, JobStream, register_functions
+from windrow.cli.files import connector, found_at, read_batches
+from windrow.cli.job import Job, JobSink, register_functions
 from windrow.cli.notes import Notes
 from windrow.cli.sinks import FolderSink, RowSample, foreign, write_recall
 from windrow.cli.stopping import Sigterm
@@ -88,7 +88,7 @@ def _started(job: Job, *, progress: ProgressStyle, notes: Notes) -> Run:
     session = windrow.Session()
     is_batch = job.mode == "batch"
     for source in job.streams:
-        rows = source.place or (read_batches(source).read_all() if is_batch else _files(source))
+        rows = source.place or (read_batches(source).read_all() if is_batch else connector(source))
         session.stream(source.name, rows, **source.about)
     _finish(session, job)
     sink, checkpoint = _target(job)
@@ -120,15 +120,6 @@ def wait_for(run: Run, sigterm: Sigterm) -> None:
     except KeyboardInterrupt:
         run.stop()
         raise
-
-
-def _files(source: JobStream) -> Connector:
-    """The files of a stream, and those that come."""
-    schema = None if source.schema is None else source.schema.ddl()
-    made: Connector = load(CONNECTORS["files"])(
-        path=source.path, format=source.format, schema=schema
-    )
-    return made
 
 
 def _target(job: Job) -> tuple[Connector, str | None]:
