@@ -197,7 +197,7 @@ class TextFiles(Format):
         """Where a row ends; at the end of a file, whether a line ends there or not."""
         if self._is_whole(file):
             return 1, max(1, min(most_rows, file.size // ROW_BYTES))
-        wanted = LEAST_BLOCK_BYTES
+        wanted = max(LEAST_BLOCK_BYTES, min(most_rows * ROW_BYTES, most_bytes))
         start = max(start, file.header)
         header = int(start == 0 and self._rows.has_header)
         most = most_rows + header
