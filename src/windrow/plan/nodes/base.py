@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 
 from windrow.errors import PlanError, Span
 from windrow.plan.exprs import Expr
+from windrow.plan.nodes.tree import OverOne, OverTwo, TreeNode, WithoutInputs, WithSameColumns
 from windrow.schema import Schema
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Predicates: TypeAlias = tuple[Expr, ...]
 
 
-class Node:
+class Node(TreeNode["Node"]):
     """One kind of relation: frozen, without data.
 
     Nodes are dataclasses over `Leaf`, `OneInput`, `PairJoin`, or this where `inputs` is a field.
@@ -33,35 +34,6 @@ class Node:
     physical: ClassVar[str]
     """Where its physical form is made, as `module:function`; called with the node, the physical
     inputs, the columns that are wanted of it, and the options."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def inputs(self) -> tuple[Node, ...]:
-            """What it reads, in order."""
-
-        @property
-        def schema(self) -> Schema:
-            """Its columns."""
-
-    def with_inputs(self, inputs: Sequence[Node]) -> Self:
-        """The same over other inputs; the very same object where nothing changed."""
-        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
-            return self
-        return self._over(inputs)
-
-    def _over(self, inputs: Sequence[Node]) -> Self:
-        return self._changed(inputs=tuple(inputs))
-
-    def _changed(self, **fields: Any) -> Self:
-        made: Any = replace(self, **fields)  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
-
-    def walk(self) -> Iterator[Node]:
-        """The node and everything below it, each parent before its inputs."""
-        yield self
-        for child in self.inputs:
-            yield from child.walk()
 
     def rewrite(self, rule: Callable[[Node], Node]) -> Node:
         """The plan with `rule` applied once to every node, inputs first."""
@@ -181,16 +153,11 @@ class Node:
         return type(self).__name__
 
 
-class Leaf(Node):
+class Leaf(WithoutInputs[Node], Node):
     """A node that reads what lies outside of the query."""
 
     alias: str
     """How the user calls it."""
-
-    inputs = ()
-
-    def _over(self, inputs: Sequence[Node]) -> Self:  # noqa: ARG002
-        return self
 
     def narrowed(self, wanted: Set[str]) -> Self:
         """Only the wanted columns are read."""
@@ -203,18 +170,8 @@ class Leaf(Node):
         return tuple(name.removeprefix(f"{self.alias}.") for name in self.schema.names)
 
 
-class OneInput(Node):
+class OneInput(OverOne[Node], Node):
     """A node over one `input`."""
-
-    input: Node
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """The one input."""
-        return (self.input,)
-
-    def _over(self, inputs: Sequence[Node]) -> Self:
-        return self._changed(input=inputs[0])
 
 
 class SameTimes(OneInput):
@@ -240,20 +197,13 @@ class PerRow(SameTimes):
         return self.input.alive_ticks
 
 
-class SameColumns(OneInput):
+class SameColumns(WithSameColumns[Node], OneInput):
     """A node whose rows have the columns of its input."""
 
-    @property
-    def schema(self) -> Schema:
-        """The input's."""
-        return self.input.schema
 
-
-class PairJoin(Node):
+class PairJoin(OverTwo[Node], Node):
     """A join of `left` and `right`; if it says nothing else, it has the columns of both."""
 
-    left: Node
-    right: Node
     equalities: tuple[Equality, ...]
     """The keys."""
 
@@ -266,17 +216,9 @@ class PairJoin(Node):
         return self.equalities
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        """Left, right."""
-        return (self.left, self.right)
-
-    @property
     def schema(self) -> Schema:
         """The left columns, then the right ones."""
         return Schema(self.left.schema.fields + self.right.schema.fields)
-
-    def _over(self, inputs: Sequence[Node]) -> Self:
-        return self._changed(left=inputs[0], right=inputs[1])
 
 
 @dataclass(frozen=True)
