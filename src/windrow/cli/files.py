@@ -14,8 +14,8 @@ for files itself, by a pattern that says the same, and takes the oldest first. T
 in the order of their names, if their folder is given as the pattern of what it holds.
 
 Reading in process goes file by file in the order of their names, batch by batch, so that memory holds a
-few batches whatever the files hold. Texts of timestamps without a zone are read as UTC, as the Spark
-session of a job does.
+few batches whatever the files hold, or one that is compressed. Texts of timestamps without a zone are
+read as UTC, as the Spark session of a job does.
 """
 
 from __future__ import annotations

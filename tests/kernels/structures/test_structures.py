@@ -27,7 +27,6 @@ from windrow.kernels.structures.store import (
 )
 from windrow.kernels.structures.window import (
     STRUCTURES,
-    WORK,
     empty_store,
     entry_at,
     expire,
@@ -38,6 +37,7 @@ from windrow.kernels.structures.window import (
     insert,
     search_only,
     update_only,
+    work_of,
 )
 
 LAWS = settings(max_examples=share_of(100), deadline=None, derandomize=True)
@@ -64,11 +64,6 @@ def draw_steps(random: Random) -> list[tuple[str, int, int]]:
 
 def draw_key(random: Random) -> int:
     return random.choice(random.choice(KEYS))
-
-
-def work_of(store):
-    """Keys compared, entries touched and entries moved so far."""
-    return tuple(store.numbers[WORK].tolist())
 
 
 def entries_between(store, low, high):

@@ -354,6 +354,12 @@ def search_only(store: Store, lows: Int64s, highs: Int64s) -> int:
     return found if total >= 0 else NONE
 
 
+def work_of(store: Store) -> tuple[int, int, int]:
+    """Keys compared, entries touched and entries moved so far."""
+    compared, touched, moved = store.numbers[WORK]
+    return int(compared), int(touched), int(moved)
+
+
 @lean_kernel
 def _slide(store: Store, keys: Int64s, start: int) -> int:
     for n in range(start, len(keys)):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from windrow.calibration.measuring import CompiledBench, fitted, measure
-from windrow.kernels.structures.store import Store
-from windrow.kernels.structures.window import WORK
+from windrow.kernels.structures.window import work_of
 from windrow.optimize.cost.structures import INSERT_AND_REMOVE, Sizes, Structure, Weights
 from windrow_papers.experiments.experiment import Say
 
@@ -18,26 +17,21 @@ class CountingBench(CompiledBench):
 
     def search(self, count: int) -> float:
         """The work of so many probes by key."""
-        before = work_of(self.store)
+        before = sum(work_of(self.store))
         super().search(count)
-        return work_of(self.store) - before + count * self._look_ups
+        return sum(work_of(self.store)) - before + count * self._look_ups
 
     def update(self, count: int) -> float:
         """That of so many arrivals: each is inserted, and the oldest goes."""
-        before = work_of(self.store)
+        before = sum(work_of(self.store))
         super().update(count)
-        return work_of(self.store) - before + INSERT_AND_REMOVE * count * self._look_ups
+        return sum(work_of(self.store)) - before + INSERT_AND_REMOVE * count * self._look_ups
 
 
 def weights_in_work(say: Say, windows: tuple[int, ...], rounds: int) -> Weights:
     """The weights on counted work."""
     points = measure(CountingBench, Sizes(), say, windows=windows, rounds=rounds)
     return fitted(points, "units of work per unit of time")
-
-
-def work_of(store: Store) -> int:
-    """Keys compared, entries touched and entries moved so far."""
-    return int(store.numbers[WORK].sum())
 
 
 def look_ups(structure: Structure) -> int:

@@ -15,10 +15,11 @@ import numpy as np
 
 from windrow.calibration.measuring import filled
 from windrow.errors import InternalError
+from windrow.kernels.structures.window import work_of
 from windrow.optimize.cost.structures import Sizes
 from windrow_papers.cost.combinations import Combination, Workload
 from windrow_papers.experiments.experiment import Say
-from windrow_papers.experiments.kang.counted_work import look_ups, work_of
+from windrow_papers.experiments.kang.counted_work import look_ups
 from windrow_papers.experiments.workloads.streams import Int64s
 from windrow_papers.kernels.two_windows import TwoWindows
 
@@ -97,4 +98,4 @@ def _work(join: TwoWindows, combination: Combination, sides: Int64s) -> float:
     on_a = OPERATIONS_PER_WINDOW * of_a + of_b
     on_b = OPERATIONS_PER_WINDOW * of_b + of_a
     looked_up = on_a * look_ups(combination.a) + on_b * look_ups(combination.b)
-    return work_of(join.a) + work_of(join.b) + looked_up
+    return sum(work_of(join.a)) + sum(work_of(join.b)) + looked_up
