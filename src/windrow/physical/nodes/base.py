@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from windrow.errors import InternalError
-from windrow.plan.nodes.base import Node, classes_of, kept_of
-from windrow.plan.nodes.tree import TreeNode
+from windrow.plan.nodes.base import Node, TreeNode, classes_of, kept_of
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.partitioning.buckets import HashShares, Single
-from windrow.plan.nodes.tree import OverOne, OverTwo, WithoutInputs, WithSameColumns
+from windrow.plan.nodes.base import OverOne, OverTwo, WithoutInputs, WithSameColumns
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
