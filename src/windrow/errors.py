@@ -49,6 +49,12 @@ class WindrowError(Exception):
         self.sql = ""
         super().__init__(sentence)
 
+    @classmethod
+    def said_by(cls, error: WindrowError, more: str = "") -> Self:
+        """An error of this kind in the words of another, its sentence with more behind it."""
+        sentence = error.sentence + more
+        return cls(error.condition, sentence, reason=error.reason, hint=error.hint)
+
     def at(self, span: Span | None) -> Self:
         """The same error, pointing at a place in the SQL (the first place given stays)."""
         if self.span is None:

@@ -8,7 +8,6 @@ import pytest
 from typer.testing import CliRunner
 
 from windrow.calibration import measuring as compiled
-from windrow.calibration.measuring import Metered
 from windrow.cli.main import app
 from windrow.optimize.cost.structures import Sizes, Structure, touches
 from windrow_papers.cost.combinations import PAPER
@@ -117,11 +116,11 @@ class PaperBench:
         self._touched = touches(structure, window, sizes)
         self._weight = PAPER.of(structure)
 
-    def search(self, count: int) -> Metered:
-        return Metered(count * self._touched.search * self._weight.search, 0)
+    def search(self, count: int) -> float:
+        return count * self._touched.search * self._weight.search
 
-    def update(self, count: int) -> Metered:
-        return Metered(2 * count * self._touched.update * self._weight.update, 0)
+    def update(self, count: int) -> float:
+        return 2 * count * self._touched.update * self._weight.update
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from spark_runs import SingleRun, Streams, closed, draw, table
 
 from windrow.errors import PlanError, UnsupportedError
 from windrow.run.local.execution import Execution
-from windrow.run.progress import Progress
+from windrow.run.progress import Progress, ProgressView
 
 FAMILIES = {
     "join": "SELECT p.ts FROM x p, x q WHERE p.k = q.k WINDOW = 5",
@@ -52,7 +52,7 @@ def streams(tmp_path: Path) -> Streams:
     return found
 
 
-class Records:
+class Records(ProgressView):
     """Keeps the record of every micro-batch."""
 
     def __init__(self) -> None:

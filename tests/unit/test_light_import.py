@@ -13,7 +13,8 @@ HEAVY = ("numba", "pyspark", "pandas", "duckdb", "polars")
 
 
 READS_TABLES = {
-    "columns", "columns.arrow_types", "columns.changes",  # rows of tables are counted and sampled
+    # Rows of tables are counted and sampled.
+    "columns", "columns.arrow_types", "columns.changes", "columns.nested",
     # DuckDB says the types of expressions, and how many rows of a sample pass them.
     "expressions", "expressions.duckdb_engine", "expressions.evaluate", "expressions.functions",
     "expressions.plain_comparisons",  # whichever of the two answers

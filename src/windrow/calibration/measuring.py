@@ -8,8 +8,7 @@
       +------------------- tuples touched = operations * touches of one, as the model counts them
 
 A rate's run is 20 seconds' worth of tuples without pauses, of which the paper takes a minute's.
-What the machine does besides only ever adds time: of some runs the least counts. Cost is read off
-two meters: seconds, and counted work, which no other program disturbs.
+What the machine does besides only ever adds time: of some runs the least counts.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -28,7 +27,6 @@ from windrow.kernels.structures.window import (
     filled_store,
     search_only,
     update_only,
-    work_of,
 )
 from windrow.optimize.cost.structures import (
     INSERT_AND_REMOVE,
@@ -56,26 +54,14 @@ Say = Callable[[str], None]
 """Told what is being measured now."""
 
 
-@dataclass(frozen=True)
-class Metered:
-    """What some operations cost: processor seconds, and counted work."""
-
-    seconds: float
-    work: float
-
-    def or_less(self, other: Metered) -> Metered:
-        """The less of either."""
-        return Metered(min(self.seconds, other.seconds), min(self.work, other.work))
-
-
 class Bench(Protocol):
-    """A structure filled with a window's tuples, on which operations are metered."""
+    """A structure filled with a window's tuples, on which operations are measured."""
 
-    def search(self, count: int) -> Metered:
-        """So many probes by key; nothing changes."""
+    def search(self, count: int) -> float:
+        """What so many probes by key cost; nothing changes."""
 
-    def update(self, count: int) -> Metered:
-        """So many arrivals: each is inserted, and the oldest goes."""
+    def update(self, count: int) -> float:
+        """What so many arrivals cost: each is inserted, and the oldest goes."""
 
 
 MakeBench = Callable[[Structure, int, Sizes], Bench]
@@ -98,7 +84,7 @@ class Point:
 
     run: Run
     touched: float
-    cost: Metered
+    cost: float
 
 
 def measure(
@@ -121,7 +107,7 @@ def measure(
         for window in windows:
             benches[structure, window] = make(structure, window, sizes)
     began = clock()
-    least: dict[Run, Metered] = {}
+    least: dict[Run, float] = {}
     # All take turns: a busy spell of the machine is then no single one's.
     for number in range(1, rounds + 1):
         if least and clock() - began > last_start_s:
@@ -129,11 +115,11 @@ def measure(
         for (structure, window), bench in benches.items():
             say(f"round {number} of {rounds}: {structure.name}, a window of {window:,}")
             for run, cost in _runs(structure, window, bench):
-                least[run] = cost.or_less(least.get(run, cost))
+                least[run] = min(cost, least.get(run, cost))
     return [Point(run, _touched(run, sizes), cost) for run, cost in least.items()]
 
 
-def _runs(structure: Structure, window: int, bench: Bench) -> Iterator[tuple[Run, Metered]]:
+def _runs(structure: Structure, window: int, bench: Bench) -> Iterator[tuple[Run, float]]:
     """Every rate once: searches alone, then updates alone."""
     for is_search, run in ((True, bench.search), (False, bench.update)):
         for rate in RATES:
@@ -148,21 +134,18 @@ def _touched(run: Run, sizes: Sizes) -> float:
 
 
 def weights_in_microseconds(points: Sequence[Point]) -> Weights:
-    """The weights on this machine's time."""
-    return _fitted(points, lambda cost: cost.seconds * 1e6, "us per unit of time")
+    """The weights on this machine's time, of points that cost seconds."""
+    return fitted([replace(one, cost=one.cost * 1e6) for one in points], "us per unit of time")
 
 
-def weights_in_work(points: Sequence[Point]) -> Weights:
-    """The weights on counted work, the same wherever they are measured."""
-    return _fitted(points, lambda cost: cost.work, "units of work per unit of time")
+def fitted(points: Sequence[Point], unit: str) -> Weights:
+    """The weights in the unit that the points' costs have."""
 
-
-def _fitted(points: Sequence[Point], read: Callable[[Metered], float], unit: str) -> Weights:
     def weight(structure: Structure) -> Weight:
         own = [point for point in points if point.run.structure is structure]
         return Weight(
-            slope([(one.touched, read(one.cost)) for one in own if one.run.is_search]),
-            slope([(one.touched, read(one.cost)) for one in own if not one.run.is_search]),
+            slope([(one.touched, one.cost) for one in own if one.run.is_search]),
+            slope([(one.touched, one.cost) for one in own if not one.run.is_search]),
         )
 
     return Weights(**{one.name: weight(one) for one in Structure}, unit=unit)
@@ -184,12 +167,11 @@ _MOST = RATES[-1] * SECONDS_WORTH
 
 
 class CompiledBench:
-    """A structure that holds a window; a probe meets one tuple of it on average."""
+    """A structure that holds a window; a probe meets one tuple of it on average. Costs are seconds."""
 
     def __init__(self, structure: Structure, window: int, sizes: Sizes) -> None:
         dice = np.random.default_rng(SEED)
-        self._look_ups = look_ups(structure)
-        self._store = filled(structure, sizes, dice.integers(0, window, window))
+        self.store = filled(structure, sizes, dice.integers(0, window, window))
         self._probed = dice.integers(0, window, _MOST)
         # Keys come again only after the window has forgotten them: it stays a random one.
         self._coming = dice.integers(0, window, max(2 * window, _MOST))
@@ -197,39 +179,24 @@ class CompiledBench:
         # The first call compiles. What a call of nothing takes is no operation's.
         self.search(_WARM_UP)
         self.update(_WARM_UP)
-        self._call_s = min(self.search(0).seconds for _ in range(_WARM_UP))
+        self._call_s = min(self.search(0) for _ in range(_WARM_UP))
 
-    def search(self, count: int) -> Metered:
-        """So many probes by key."""
-        keys, before = self._probed[:count], work_of(self._store)
+    def search(self, count: int) -> float:
+        """The processor seconds of so many probes by key."""
+        keys = self._probed[:count]
         began = time.thread_time()
-        search_only(self._store, keys, keys)
-        return self._metered(time.thread_time() - began, before, operations=count)
+        search_only(self.store, keys, keys)
+        return max(0.0, time.thread_time() - began - self._call_s)
 
-    def update(self, count: int) -> Metered:
-        """So many arrivals: each is inserted, and the oldest goes."""
-        keys, before = self._coming[:count].copy(), work_of(self._store)
+    def update(self, count: int) -> float:
+        """Those of so many arrivals: each is inserted, and the oldest goes."""
+        keys = self._coming[:count].copy()
         self._coming = np.roll(self._coming, -count)
         began = time.thread_time()
-        self._store = update_only(self._store, keys)
-        return self._metered(
-            time.thread_time() - began, before, operations=INSERT_AND_REMOVE * count
-        )
-
-    def _metered(self, seconds: float, before: tuple[int, int, int], *, operations: int) -> Metered:
-        done = sum(work_of(self._store)) - sum(before)
-        own = max(0.0, seconds - self._call_s)
-        return Metered(own, done + operations * self._look_ups)
+        self.store = update_only(self.store, keys)
+        return max(0.0, time.thread_time() - began - self._call_s)
 
 
 def filled(structure: Structure, sizes: Sizes, keys: Int64s) -> Store:
     """A structure that holds tuples with these keys, in the order in which they came."""
     return filled_store(STRUCTURES[structure.name], sizes.of(structure.name), keys)
-
-
-def look_ups(structure: Structure) -> int:
-    """What any operation costs beside the tuples that it compares, touches and moves.
-
-    A hash table finds the bucket of the key.
-    """
-    return 1 if structure is Structure.hash else 0

@@ -14,8 +14,8 @@ for files itself, by a pattern that says the same, and takes the oldest first. T
 in the order of their names, if their folder is given as the pattern of what it holds.
 
 Reading in process goes file by file in the order of their names, batch by batch, so that memory holds a
-few batches whatever the files hold. Texts of timestamps without a zone are read as UTC, as the Spark
-session of a job does.
+few batches whatever the files hold, or one that is compressed. Texts of timestamps without a zone are
+read as UTC, as the Spark session of a job does.
 """
 
 from __future__ import annotations
@@ -27,23 +27,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.dataset as ds
+import pyarrow.fs as pafs
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import JobStream, JobTable
+from windrow.errors import DataError
 from windrow.io.data_files import (
     COMPRESSIONS,
-    EMPTY,
     SUFFIXES,
     WILD,
-    ZONED,
-    conformed,
     files_below,
-    first_line,
     is_hidden,
     is_of_format,
     matched,
 )
+from windrow.io.file_formats import DataFile, Format
+from windrow.io.files import Files
 from windrow.operators.columns.arrow_types import arrow_schema, spark_schema
 from windrow.schema import Field, Schema
 
@@ -52,25 +51,18 @@ COMPRESSED = (".gz", ".bz2")
 
 _TO_HADOOP = re.compile(r"[\\*?\[\]{}]")
 
-BATCH_ROWS = 65_536
+
+def connector(source: JobStream | JobTable) -> Files:
+    """The files of a stream or a table as a connector has them."""
+    schema = None if source.schema is None else source.schema.ddl()
+    return Files(path=source.path, format=source.format, schema=schema)  # type: ignore[arg-type]
 
 
 def schema_of(source: JobStream | JobTable) -> Schema:
     """The columns of a stream or a table: as the job states them, or as its first file has them."""
     if source.schema is not None:
         return source.schema
-    first, *_ = data_files(source)
-    found = _dataset(source, [first]).schema
-    try:
-        found.names  # noqa: B018  # which may be in another encoding
-    except UnicodeDecodeError as error:
-        raise JobError.unreadable(source.title, first, first_line(error)) from error
-    if source.format == "json":
-        # Its reader takes times with a zone to UTC, and does not tell them from those without one.
-        found = pa.schema(
-            [f.with_type(ZONED) if pa.types.is_timestamp(f.type) else f for f in found]
-        )
-    return spark_schema(found)
+    return spark_schema(_columns_in(source, data_files(source)[0]))
 
 
 def schema_in_files(source: JobStream | JobTable) -> Schema:
@@ -83,7 +75,7 @@ def schema_in_files(source: JobStream | JobTable) -> Schema:
     if source.format != "csv" or source.schema is None:
         return schema
     with contextlib.suppress(JobError):
-        there = _names_in(source, data_files(source)[0])
+        there = _columns_in(source, data_files(source)[0]).names
         return Schema(tuple(schema.find(name) or Field(name, "string") for name in there))
     return schema
 
@@ -95,18 +87,8 @@ def read_batches(source: JobStream | JobTable) -> pa.RecordBatchReader:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for file in files:
-            try:
-                check_columns_there(source, file)
-                for batch in _dataset(source, [file]).to_batches(batch_size=BATCH_ROWS):
-                    if batch.num_rows:
-                        columns = [conformed(batch.column(f.name), f.type) for f in schema]
-                        yield pa.RecordBatch.from_arrays(columns, schema=schema)
-            except (pa.ArrowException, KeyError, OSError, ValueError) as error:
-                if EMPTY.search(str(error)):
-                    continue  # compressed, it has bytes, and no row
-                if isinstance(error, JobError):
-                    raise
-                raise JobError.unreadable(source.title, file, first_line(error)) from error
+            with _opened(source, file) as (formats, about):
+                yield from formats.whole(about, schema)
 
     return pa.RecordBatchReader.from_batches(schema, batches())
 
@@ -118,34 +100,29 @@ def check_columns_there(source: JobStream | JobTable, file: str) -> None:
     """
     if source.schema is None or source.format == "json":
         return
-    there = {name.lower() for name in _names_in(source, file)}
+    there = {name.lower() for name in _columns_in(source, file).names}
     for field in source.schema.fields:
         if field.name.lower() not in there:
             problem = f"it has no column {field.name!r}"
             raise JobError.unreadable(source.title, file, problem)
 
 
-def _names_in(source: JobStream | JobTable, file: str) -> list[str]:
+def _columns_in(source: JobStream | JobTable, file: str) -> pa.Schema:
     """The columns that a file has, as it writes them."""
-    try:
-        names: list[str] = ds.dataset([file], format=source.format).schema.names
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise JobError.unreadable(source.title, file, first_line(error)) from error
-    return names
+    with _opened(source, file) as (formats, about):
+        return formats.columns(about)
 
 
-def _dataset(source: JobStream | JobTable, files: list[str]) -> ds.Dataset:
-    """The files as one dataset; zoned timestamps in text files are read as texts at first."""
+@contextlib.contextmanager
+def _opened(source: JobStream | JobTable, file: str) -> Iterator[tuple[Format, DataFile]]:
+    """What reads a file, and what it is told of it; errors name the stream or the table."""
     try:
-        if source.format == "parquet" or source.schema is None:
-            return ds.dataset(files, format=source.format)
-        fields = [
-            pa.field(field.name, pa.string() if field.type == ZONED else field.type)
-            for field in arrow_schema(source.schema)
-        ]
-        return ds.dataset(files, format=source.format, schema=pa.schema(fields))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise JobError.unreadable(source.title, files[0], first_line(error)) from error
+        told = Path(file).stat()
+        about = DataFile(file, told.st_size, told.st_mtime_ns, file)
+        yield connector(source).formats(pafs.LocalFileSystem()), about
+    except (DataError, OSError) as error:
+        why = error.reason if isinstance(error, DataError) else str(error)
+        raise JobError.unreadable(source.title, file, why) from error
 
 
 @dataclass(frozen=True)

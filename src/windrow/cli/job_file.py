@@ -18,16 +18,17 @@ import inspect
 import os
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, TypeVar, get_type_hints
 
 from windrow.cli.errors import JobError
 from windrow.cli.job import AVAILABLE_NOW, Function, Job, JobSink, JobStream, JobTable, is_here
 from windrow.errors import BindError, nearest
 from windrow.io.ddl import parse_ddl
+from windrow.io.options import IN_PYTHON, is_of, told
 from windrow.io.protocol import CONNECTORS, Connector
 from windrow.physical.option import lacking
 from windrow.physical.options import ROWS
@@ -221,9 +222,7 @@ def schema_of_text(text: str) -> Schema:
     try:
         return parse_ddl(text)
     except BindError as error:
-        raise JobError(
-            error.condition, error.sentence, reason=error.reason, hint=error.hint
-        ) from error
+        raise JobError.said_by(error) from error
 
 
 def _check_apart(
@@ -356,14 +355,8 @@ def _settings(table: Mapping[str, Any], prefix: str = "spark") -> Iterator[tuple
 FOLDERS = {"path"}
 """Fields of connectors that are paths, relative to the job file."""
 
-_FIELD_KINDS = {
-    str: "a text",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    Mapping: "a table",
-    Sequence: "a list",
-}
+_IN_TOML = {**IN_PYTHON, bool: "true or false", Mapping: "a table", NoneType: ""}
+"""What types of fields are called in messages."""
 
 
 def place_in(
@@ -389,45 +382,17 @@ def place_in(
     said[first] = table[named[0]]
     hints = get_type_hints(kind)
     for key, value in said.items():
-        if not _fits(value, hints[key]):
+        if isinstance(value, list):
+            said[key] = tuple(value)
+        if not is_of(said[key], hints[key]):
             shown = named[0] if key == first else key
-            raise JobError.wrong_type(where, shown, value, _told(hints[key]))
+            raise JobError.wrong_type(where, shown, value, told(hints[key], _IN_TOML))
         if key in FOLDERS and "://" not in value:
             said[key] = str(folder / value)
     try:
-        place = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in said.items()})
+        place = kind(**said)
     except TypeError as error:  # something that it must be told is missing
         raise JobError.missing_key(where, str(error).rpartition(": ")[2], "see its page") from error
     except BindError as error:
-        raise JobError(
-            error.condition, error.sentence, reason=error.reason, hint=error.hint
-        ) from error
+        raise JobError.said_by(error) from error
     return place, {key: value for key, value in table.items() if key not in {*said, *named}}
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value of TOML's is what a field takes."""
-    origin = get_origin(hint)
-    if origin in {Union, UnionType}:
-        return any(_fits(value, own) for own in get_args(hint))
-    if origin is Literal:
-        return value in get_args(hint)
-    kind = {tuple: list, float: int | float}.get(origin or hint, origin or hint)
-    if isinstance(value, bool):
-        return kind is bool
-    return isinstance(kind, type | UnionType) and isinstance(value, kind)
-
-
-def _told(hint: Any) -> str:
-    """What a field takes, in words."""
-    if get_origin(hint) in {Union, UnionType}:
-        return ", or ".join(_told(own) for own in get_args(hint) if own is not NoneType)
-    if get_origin(hint) is Literal:
-        return "one of " + ", ".join(map(repr, get_args(hint)))
-    kind = get_origin(hint) or hint
-    words = [
-        word
-        for own, word in _FIELD_KINDS.items()
-        if isinstance(kind, type) and issubclass(kind, own)
-    ]
-    return words[0] if words else "a list" if kind in {tuple, list} else "something else"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import windrow
-from windrow.cli.files import found_at, read_batches
-from windrow.cli.job import Job, JobSink, JobStream, register_functions
+from windrow.cli.files import connector, found_at, read_batches
+from windrow.cli.job import Job, JobSink, register_functions
 from windrow.cli.notes import Notes
 from windrow.cli.sinks import FolderSink, RowSample, foreign, write_recall
 from windrow.cli.stopping import Sigterm
@@ -33,22 +33,23 @@ LOOK_S = 0.1
 """How often a run that is waited for looks whether it is to stop."""
 
 
-def open_session(job: Job) -> windrow.Session[Result]:
-    """A session in process with the job's streams and tables."""
+def open_session(job: Job, *, follows: bool = False) -> windrow.Session[Result]:
+    """A session in process with the job's streams and tables.
+
+    Args:
+        job: the job.
+        follows: whether files that come later are read as well, where it is no batch.
+    """
     session = windrow.Session()
     for source in job.streams:
-        reader = read_batches(source)
-        data = reader.read_all() if job.mode == "batch" else reader
-        session.stream(source.name, data, **source.about)
-    _finish(session, job)
-    return session
-
-
-def _finish(session: windrow.Session[Result], job: Job) -> None:
-    """Lets the session know what there is beside streams."""
+        rows = source.place or (connector(source) if follows else read_batches(source))
+        if job.mode == "batch" and source.place is None:
+            rows = read_batches(source).read_all()
+        session.stream(source.name, rows, **source.about)
     for table in job.tables:
         session.table(table.name, table.place or read_batches(table).read_all())
     register_functions(session, job)
+    return session
 
 
 def run_in_process(
@@ -85,12 +86,8 @@ def run_in_process(
 
 def _started(job: Job, *, progress: ProgressStyle, notes: Notes) -> Run:
     """Starts the job, which runs until it is stopped, or until nothing more is there."""
-    session = windrow.Session()
+    session = open_session(job, follows=True)
     is_batch = job.mode == "batch"
-    for source in job.streams:
-        rows = source.place or (read_batches(source).read_all() if is_batch else _files(source))
-        session.stream(source.name, rows, **source.about)
-    _finish(session, job)
     sink, checkpoint = _target(job)
     if checkpoint is None and not is_batch:
         notes.say(
@@ -120,15 +117,6 @@ def wait_for(run: Run, sigterm: Sigterm) -> None:
     except KeyboardInterrupt:
         run.stop()
         raise
-
-
-def _files(source: JobStream) -> Connector:
-    """The files of a stream, and those that come."""
-    schema = None if source.schema is None else source.schema.ddl()
-    made: Connector = load(CONNECTORS["files"])(
-        path=source.path, format=source.format, schema=schema
-    )
-    return made
 
 
 def _target(job: Job) -> tuple[Connector, str | None]:

@@ -24,8 +24,10 @@ from windrow.io.data_files import conformed, first_line, unreadable
 from windrow.io.text_rows import LEAST_BLOCK_BYTES, TextRows
 
 BATCH_ROWS = 131_072
-"""Rows of a Parquet file that are decoded at a time."""
+"""Rows of a file that are read at a time, where it is read as a whole."""
 
+BATCH_BYTES = 64 << 20
+"""Bytes of files that are read at a time, where nobody says otherwise."""
 
 ROW_BYTES = 64
 """What a row of text is taken to have, where nobody has looked."""
@@ -85,6 +87,14 @@ class Format(ABC):
     def columns(self, file: DataFile) -> pa.Schema:
         """The columns that a file has by itself."""
 
+    def whole(self, file: DataFile, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """All rows of a file, some at a time."""
+        start, length = 0, self.length(file)
+        while start < length:
+            end, _ = self.cut(file, start, BATCH_ROWS, BATCH_BYTES)
+            yield from self.read(file, start, end, columns)
+            start = end
+
     def take_aside(self) -> list[tuple[int, str, bytes]]:
         """What could not be read as rows since the last call: where it began, what is wrong, its content."""
         return []
@@ -114,7 +124,12 @@ class ParquetFiles(Format):
 
     def columns(self, file: DataFile) -> pa.Schema:
         """Those that its footer names."""
-        return self._open(file).schema_arrow
+        found = self._open(file).schema_arrow
+        try:
+            found.names  # noqa: B018  # which may be in another encoding
+        except UnicodeDecodeError as error:
+            raise unreadable(file.path, first_line(error)) from error
+        return found
 
     def read(
         self, file: DataFile, start: int, end: int, columns: pa.Schema
@@ -182,7 +197,7 @@ class TextFiles(Format):
         """Where a row ends; at the end of a file, whether a line ends there or not."""
         if self._is_whole(file):
             return 1, max(1, min(most_rows, file.size // ROW_BYTES))
-        wanted = LEAST_BLOCK_BYTES
+        wanted = max(LEAST_BLOCK_BYTES, min(most_rows * ROW_BYTES, most_bytes))
         start = max(start, file.header)
         header = int(start == 0 and self._rows.has_header)
         most = most_rows + header

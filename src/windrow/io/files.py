@@ -14,15 +14,12 @@ import pyarrow.fs as pafs
 
 from windrow.errors import BindError
 from windrow.io.ddl import parse_ddl
-from windrow.io.file_formats import Format, ParquetFiles, TextFiles
+from windrow.io.file_formats import BATCH_BYTES, Format, ParquetFiles, TextFiles
 from windrow.io.files_sink import FilesSink
 from windrow.io.files_source import FilesSource
 from windrow.io.options import bad_option, check_options
 from windrow.io.protocol import Connector, Sink, Source
 from windrow.io.text_rows import CsvRows, JsonRows
-
-BATCH_BYTES = 64 << 20
-"""Bytes of files that are read at a time, where nobody says otherwise."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from windrow.errors import DataError, InternalError
-from windrow.io.data_files import changed, first_line, unreadable
+from windrow.io.data_files import changed
 from windrow.io.ddl import parse_ddl
 from windrow.io.file_formats import ROW_BYTES, DataFile
 from windrow.io.file_listing import Listing
@@ -188,10 +188,7 @@ class FilesSource(Source):
                 hint='state the columns: schema="id BIGINT, ts TIMESTAMP"',
             )
         own = self._formats.columns(files[0])
-        try:
-            fields = [f for f in own if f.name not in files[0].values]
-        except UnicodeDecodeError as error:  # names in another encoding
-            raise unreadable(files[0].path, first_line(error)) from error
+        fields = [f for f in own if f.name not in files[0].values]
         named = [pa.field(name, pa.string()) for name in files[0].values]
         return arrow_schema(spark_schema(pa.schema([*fields, *named])))
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from windrow.errors import BindError
 from windrow.io.data_files import conformed
+from windrow.operators.columns.nested import type_with_parts, with_parts
 
 
 def check_columns(format_: str, schema: pa.Schema) -> None:
@@ -73,15 +74,7 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
     """The type that values of a type are parsed as, before `typed` makes them what they are."""
     if pa.types.is_temporal(arrow):
         return pa.string()
-    if pa.types.is_struct(arrow):
-        fields = [arrow.field(n) for n in range(arrow.num_fields)]
-        return pa.struct([own.with_type(plain_type(own.type)) for own in fields])
-    if pa.types.is_map(arrow):
-        key, value = plain_type(arrow.key_type), plain_type(arrow.item_type)
-        return pa.list_(pa.struct([("key", key), ("value", value)]))
-    if pa.types.is_list(arrow):
-        return pa.list_(arrow.value_field.with_type(plain_type(arrow.value_type)))
-    return arrow
+    return type_with_parts(arrow, plain_type) if pa.types.is_nested(arrow) else arrow
 
 
 def typed(column: pa.Array, arrow: pa.DataType) -> pa.Array:
@@ -92,26 +85,9 @@ def typed(column: pa.Array, arrow: pa.DataType) -> pa.Array:
     """
     if not pa.types.is_nested(arrow) or column.type == arrow:
         return conformed(column, arrow)
-    column, is_null = _from_beginning(column), column.is_null()
-    if pa.types.is_struct(arrow):
-        fields = [arrow.field(n) for n in range(arrow.num_fields)]
-        parts = [typed(column.field(n), own.type) for n, own in enumerate(fields)]
-        return pa.StructArray.from_arrays(parts, fields=fields, mask=is_null)
-    if pa.types.is_map(arrow):
-        keys, items = column.values.flatten()
-        if keys.null_count:
-            raise ValueError(
-                'a map is written [{"key": .., "value": ..}], and none is without a key'
-            )
-        keys, items = typed(keys, arrow.key_type), typed(items, arrow.item_type)
-        return pa.MapArray.from_arrays(column.offsets, keys, items, type=arrow, mask=is_null)
-    values = typed(column.values, arrow.value_type)
-    return pa.ListArray.from_arrays(column.offsets, values, type=arrow, mask=is_null)
-
-
-def _from_beginning(column: pa.Array) -> pa.Array:
-    """An array whose parts begin where they begin, for others to be made of."""
-    return pa.concat_arrays([column, column.slice(0, 0)]) if column.offset else column
+    if pa.types.is_map(arrow) and column.flatten().flatten()[0].null_count:
+        raise ValueError('a map is written [{"key": .., "value": ..}], and none is without a key')
+    return with_parts(column, arrow, typed)
 
 
 def _plain(column: pa.Array) -> pa.Array:
@@ -124,18 +100,13 @@ def _plain(column: pa.Array) -> pa.Array:
     if pa.types.is_decimal(arrow) or pa.types.is_date(arrow) or pa.types.is_time(arrow):
         return column.cast(pa.string())
     if pa.types.is_nested(arrow):
-        return _plain_parts(column)
+        return with_parts(column, _written_type(arrow), lambda own, _: _plain(own))
     return column
 
 
-def _plain_parts(column: pa.Array) -> pa.Array:
-    column = _from_beginning(column)
-    arrow, is_null = column.type, column.is_null()
-    if pa.types.is_struct(arrow):
-        fields = [arrow.field(n) for n in range(arrow.num_fields)]
-        parts = [_plain(column.field(n)) for n in range(arrow.num_fields)]
-        return pa.StructArray.from_arrays(parts, [own.name for own in fields], mask=is_null)
-    if pa.types.is_map(arrow):
-        pairs = pa.StructArray.from_arrays([column.keys, column.items], ["key", "value"])
-        return pa.ListArray.from_arrays(column.offsets, _plain(pairs), mask=is_null)
-    return pa.ListArray.from_arrays(column.offsets, _plain(column.values), mask=is_null)
+def _written_type(arrow: pa.DataType) -> pa.DataType:
+    """The type of values that `_plain` gives."""
+    if pa.types.is_nested(arrow):
+        return type_with_parts(arrow, _written_type)
+    is_text = pa.types.is_temporal(arrow) or pa.types.is_decimal(arrow)
+    return pa.string() if is_text and not pa.types.is_duration(arrow) else arrow

@@ -22,12 +22,19 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from windrow.errors import BindError
 from windrow.io.protocol import Connector
 
-_KINDS: Mapping[Any, tuple[Any, str]] = {
-    str: (str, "a text"),
-    bool: (bool, "True or False"),
-    int: (Integral, "a whole number"),
-    float: (Real, "a number"),
+_KINDS: Mapping[Any, type] = {int: Integral, float: Real}
+"""What else is of a type of fields."""
+
+IN_PYTHON: Mapping[Any, str] = {
+    str: "a text",
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    Mapping: "a dictionary",
+    Sequence: "a list",
+    NoneType: "None",
 }
+"""What types are called in messages."""
 
 PATHS = ("path",)
 """Options that may be a path of pathlib's, and are kept as texts."""
@@ -96,7 +103,7 @@ def is_of(value: object, hint: Any) -> bool:
         return value in inner
     if origin in {Mapping, Sequence}:
         return _are_of(value, origin, inner)
-    kind = _KINDS[hint][0]
+    kind = _KINDS.get(hint, origin or hint)
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 
@@ -108,19 +115,18 @@ def _are_of(value: object, origin: Any, inner: tuple[Any, ...]) -> bool:
     return isinstance(value, Sequence) and all(is_of(own, inner[0]) for own in value)
 
 
-def told(hint: Any) -> str:
-    """What a field takes, in words."""
+def told(hint: Any, words: Mapping[Any, str] = IN_PYTHON) -> str:
+    """What a field takes, in words; what these do not have is left out."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in {Union, UnionType}:
-        words = [told(own) for own in inner if own is not NoneType]
-        return ", or ".join([*words, *(["None"] if NoneType in inner else [])])
+        in_order = sorted(inner, key=lambda own: own is NoneType)
+        return ", or ".join(filter(None, (told(own, words) for own in in_order)))
     if origin is Literal:
         return "one of " + ", ".join(map(repr, inner))
-    if origin is Mapping:
-        return "a dictionary" + ("" if inner[1] is Any else f", each value {told(inner[1])}")
-    if origin is Sequence:
-        return "a list" + ("" if inner[0] is Any else f", each value {told(inner[0])}")
-    return _KINDS[hint][1]
+    each = inner[-1] if inner else Any
+    return words.get(origin or hint, "") + (
+        "" if each is Any else f", each value {told(each, words)}"
+    )
 
 
 def _short(value: object) -> str:

@@ -8,11 +8,9 @@ import pytest
 
 from windrow.calibration.measuring import (
     RATES,
-    Metered,
     measure,
     slope,
     weights_in_microseconds,
-    weights_in_work,
 )
 from windrow.optimize.cost.structures import Sizes, Structure, touches
 from windrow_papers.cost.combinations import PAPER
@@ -38,7 +36,7 @@ class PaperBench:
 
     def _cost(self, cost):
         self.runs += 1
-        return Metered(cost * self.disturbances[self.runs % 3], cost)
+        return cost * self.disturbances[self.runs % 3]
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +73,8 @@ def test_the_time_that_compiling_takes_costs_no_round():
 
 @pytest.mark.parametrize("structure", Structure)
 def test_the_weights_of_the_machine_are_found(points, structure):
-    in_work, in_time = weights_in_work(points), weights_in_microseconds(points)
+    in_time = weights_in_microseconds(points)
     expected = PAPER.of(structure)
-    assert in_work.of(structure).search == pytest.approx(expected.search)
-    assert in_work.of(structure).update == pytest.approx(expected.update)
     assert in_time.of(structure).search == pytest.approx(expected.search * 1e6)
     assert in_time.of(structure).update == pytest.approx(expected.update * 1e6)
 

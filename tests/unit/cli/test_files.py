@@ -79,6 +79,14 @@ def test_csv_takes_the_stated_types_and_reads_bare_times_as_utc(tmp_path):
     ]
 
 
+def test_csv_has_one_way_to_say_null_as_where_it_is_followed_and_on_spark(tmp_path):
+    (tmp_path / "a.csv").write_text('item,n\n,1\n"",2\nNA,3\nnull,\n')
+    found = rows(source(tmp_path, "csv", "item STRING, n BIGINT"))
+    assert [(own["item"], own["n"]) for own in found] == [
+        (None, 1), ("", 2), ("NA", 3), ("null", None),
+    ]  # fmt: skip
+
+
 def test_json_lines_take_the_stated_types(tmp_path):
     (tmp_path / "a.jsonl").write_text(
         '{"item": "pear", "price": 2, "ts": "2026-01-05T08:00:00Z"}\n'

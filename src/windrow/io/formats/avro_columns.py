@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from windrow.errors import BindError
 from windrow.io.formats.avro_schema import AvroType
 from windrow.io.formats.iso_times import micros_of_nanos
-from windrow.io.formats.nested import listed
 from windrow.operators.columns.arrow_types import spark_type
+from windrow.operators.columns.nested import listed, with_parts
 
 Convert = Callable[[pa.Array], pa.Array]
 
@@ -221,14 +221,11 @@ def _struct(kind: AvroType, wanted: pa.DataType) -> ColumnReading:
 
 def _map(part: ColumnReading, wanted: pa.DataType) -> ColumnReading:
     def convert(array: pa.Array) -> pa.Array:
-        entries = array.cast(pa.list_(pa.struct([("key", pa.string()), ("value", part.written)])))
-        keys, items = entries.flatten().flatten()
-        pairs = pa.StructArray.from_arrays([keys, part.convert(items)], ["key", "value"])
-        lists = listed(entries, pairs, pa.list_(pairs.type))
-        is_null = array.is_null()
-        return pa.MapArray.from_arrays(
-            lists.offsets, keys, pairs.field(1), type=wanted, mask=is_null
-        )
+        return with_parts(array, wanted, entries)
+
+    def entries(array: pa.Array, kind: pa.DataType) -> pa.Array:
+        keys, items = array.flatten()
+        return pa.StructArray.from_arrays([keys, part.convert(items)], fields=list(kind))
 
     return ColumnReading(pa.map_(pa.string(), part.written), convert)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import base64
 import json
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.io.formats.iso_times import date_texts, instant_texts
+from windrow.operators.columns.nested import as_list, listed
 
 _NULL = "null"
 _ESCAPED = {"\\": "\\\\", '"': '\\"', **{chr(n): json.dumps(chr(n))[1:-1] for n in range(32)}}
@@ -110,7 +110,7 @@ def _bytes(column: pa.Array) -> pa.Array:
 
 def _maps(column: pa.Array) -> pa.Array:
     kind = column.type
-    entries = column.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+    entries = column.cast(as_list(kind))
     keys, values = entries.flatten().flatten()
     names = keys if pa.types.is_string(kind.key_type) else keys.cast(pa.string())
     pairs = pc.binary_join_element_wise(quoted(names), json_texts(values), ":")
@@ -118,10 +118,8 @@ def _maps(column: pa.Array) -> pa.Array:
 
 
 def _lists(column: pa.Array, texts: pa.Array, opens: str, closes: str) -> pa.Array:
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), pa.int32())
-    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, texts), ",")
-    return _where_valid(column, pc.binary_join_element_wise(opens, joined, closes, ""))
+    joined = pc.binary_join(listed(column, texts, pa.list_(pa.string())), ",")
+    return pc.binary_join_element_wise(opens, joined, closes, "")
 
 
 def _where_valid(column: pa.Array, texts: pa.Array) -> pa.Array:

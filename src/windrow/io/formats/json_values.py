@@ -28,7 +28,7 @@ import pyarrow.json
 from windrow.errors import BindError
 from windrow.io.formats.decoded import Decoded, one_batch, parse_around_bad
 from windrow.io.formats.iso_times import dates_of, instants_of, micros_of_nanos
-from windrow.io.formats.nested import by_parts, leaves, with_parts
+from windrow.operators.columns.nested import leaves, type_with_parts, with_parts
 
 ISO = "iso"
 UNITS = ("s", "ms", "us", "ns")
@@ -91,7 +91,7 @@ class JsonValues:
             ]
             arrays[column] = pa.array(decoded, pa.binary())
         fitted = [
-            by_parts(own, field.type, self._leaf)
+            self._converted(own, field.type)
             for own, field in zip(arrays, self.columns, strict=True)
         ]
         return pa.Table.from_arrays(fitted, schema=self.columns)
@@ -114,17 +114,21 @@ class JsonValues:
             if leaf.type == pa.float32() and not pc.is_inf(leaf).equals(pc.is_inf(own)):
                 raise ValueError("a number is too large for FLOAT")
 
-    def _leaf(self, array: pa.Array, target: pa.DataType) -> pa.Array:
+    def _converted(self, array: pa.Array, target: pa.DataType) -> pa.Array:
         """What is written as a text or a number as what it means."""
+        if array.type == target:
+            return array
+        if pa.types.is_nested(target):
+            return with_parts(array, target, self._converted)
         if pa.types.is_string(array.type):
             if pa.types.is_timestamp(target):
                 return instants_of(array, target)
             if pa.types.is_date(target):
                 return dates_of(array)
+        if pa.types.is_timestamp(target) and self._unit == "ns":
+            return micros_of_nanos(array).view(target)
         if pa.types.is_timestamp(target):
-            if self._unit == "ns":
-                return micros_of_nanos(array).view(target)
-            return array.view(pa.timestamp(self._unit, target.tz)).cast(target)
+            array = array.view(pa.timestamp(self._unit, target.tz))
         return array.cast(target)  # the number of an INTERVAL is one of microseconds, too
 
 
@@ -193,7 +197,7 @@ def _written(
     if pa.types.is_duration(arrow):
         return pa.int64()
     if pa.types.is_struct(arrow) or pa.types.is_list(arrow):
-        return with_parts(arrow, lambda own: _nested(own, timestamps, field, zoned))
+        return type_with_parts(arrow, lambda own: _nested(own, timestamps, field, zoned))
     if pa.types.is_map(arrow):
         raise _no_json(field, "an object with any keys has no columns")
     return arrow
@@ -212,7 +216,7 @@ def _nested(
 
 def _floats_as_doubles(arrow: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(arrow) or pa.types.is_list(arrow):
-        return with_parts(arrow, _floats_as_doubles)
+        return type_with_parts(arrow, _floats_as_doubles)
     return pa.float64() if arrow == pa.float32() else arrow
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.errors import DataError
+from windrow.operators.columns.nested import listed
 
 BLOCK_ROWS = 16_384
 """Rows that are written at a time."""
@@ -95,11 +96,8 @@ def _array(column: pa.Array, name: str) -> pa.Array:
             texts = pc.replace_substring(texts, character, "\\" + character)
     texts = pc.binary_join_element_wise('"', texts, '"', "")
     texts = pc.fill_null(texts, "NULL")
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
-    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, texts), ",")
-    made = pc.binary_join_element_wise("{", joined, "}", "")
-    return pc.if_else(column.is_null(), pa.scalar(None, pa.string()), made)
+    joined = pc.binary_join(listed(column, texts, pa.list_(pa.string())), ",")
+    return pc.binary_join_element_wise("{", joined, "}", "")
 
 
 def _hex(column: pa.Array) -> pa.Array:

@@ -209,13 +209,8 @@ def called(dimension: Dimension, arrays: Sequence[pa.Array], rows: int) -> pa.Ar
     try:
         return call_function(dimension.function, arrays, rows)
     except DataError as error:
-        raise DataError(
-            error.condition,
-            f"{error.sentence}, in the dimension {dimension.text}",
-            reason=error.reason,
-            hint=error.hint,
-            span=dimension.span,
-        ) from (error.__cause__ or error)
+        own = DataError.said_by(error, f", in the dimension {dimension.text}")
+        raise own.at(dimension.span) from (error.__cause__ or error)
 
 
 def _number_codes(values: pa.Array, eps: Limit | None) -> tuple[NDArray[np.uint64], Flags]:

@@ -14,10 +14,10 @@ from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from windrow.errors import BindError, DataError
+from windrow.operators.columns.nested import with_parts
 from windrow.schema import MAX_TICK, MIN_TICK, Field, Schema
 
 Part = TypeVar("Part")
@@ -190,7 +190,7 @@ def _conformed(array: pa.Array, target: pa.DataType) -> pa.Array:
         return _durations(array)
     if _casts_as_a_whole(array.type):
         return array.cast(target)
-    return _by_parts(array, target)
+    return with_parts(array, target, _conformed)
 
 
 def _casts_as_a_whole(arrow: pa.DataType) -> bool:
@@ -205,27 +205,6 @@ def _casts_as_a_whole(arrow: pa.DataType) -> bool:
     if isinstance(arrow, pa.BaseExtensionType):
         return False
     return all(_casts_as_a_whole(arrow.field(i).type) for i in range(arrow.num_fields))
-
-
-def _by_parts(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Lists, maps and structs of which each part is brought to its canonical type."""
-    is_null = array.is_null()
-    if pa.types.is_struct(target):
-        parts = [_conformed(array.field(i), target.field(i).type) for i in range(target.num_fields)]
-        return pa.StructArray.from_arrays(parts, fields=list(target), mask=is_null)
-    if pa.types.is_map(target):
-        made = _by_parts(array.cast(_as_list(array.type)), _as_list(target))
-        keys, items = made.values.field(0), made.values.field(1)
-        return pa.MapArray.from_arrays(made.offsets, keys, items, type=target, mask=is_null)
-    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])).cast(pa.int32())
-    values = _conformed(array.flatten(), target.value_type)
-    return pa.ListArray.from_arrays(offsets, values, type=target, mask=is_null)
-
-
-def _as_list(arrow: pa.DataType) -> pa.DataType:
-    """A map as what it is below: a list of entries."""
-    return pa.list_(pa.struct([("key", arrow.key_type), ("value", arrow.item_type)]))
 
 
 def _durations(array: pa.Array) -> pa.Array:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from windrow.errors import InternalError
-from windrow.plan.nodes.base import Node, classes_of, kept_of
+from windrow.plan.nodes.base import Node, TreeNode, classes_of, kept_of
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from windrow.schema import Schema
 
 
-class PhysicalNode:
+class PhysicalNode(TreeNode["PhysicalNode"]):
     """A part of a query, and how it is computed: frozen, picklable, without data.
 
     Nodes are dataclasses over one of the shapes in `shapes.py`.
@@ -93,14 +93,6 @@ class PhysicalNode:
     if TYPE_CHECKING:
 
         @property
-        def inputs(self) -> tuple[PhysicalNode, ...]:
-            """What it reads, in order."""
-
-        @property
-        def schema(self) -> Schema:
-            """Its columns."""
-
-        @property
         def estimate(self) -> Estimate | None:
             """What it and other plans cost; None if too little is known."""
 
@@ -110,25 +102,6 @@ class PhysicalNode:
 
     else:
         estimate = None
-
-    def with_inputs(self, inputs: Sequence[PhysicalNode]) -> Self:
-        """The same over other inputs; this very object if they are the same."""
-        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
-            return self
-        return self._over(inputs)
-
-    def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        return self._changed(inputs=tuple(inputs))
-
-    def _changed(self, **fields: Any) -> Self:
-        made: Any = replace(self, **fields)  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
-
-    def walk(self) -> Iterator[PhysicalNode]:
-        """The node and all below it, each before its inputs."""
-        yield self
-        for child in self.inputs:
-            yield from child.walk()
 
     @property
     def spoken_names(self) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 from windrow.physical.nodes.base import PhysicalNode
 from windrow.physical.partitioning.buckets import HashShares, Single
+from windrow.plan.nodes.base import OverOne, OverTwo, WithoutInputs, WithSameColumns
 from windrow.schema import END, SIGN
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from windrow.physical.nodes.scans import ScanStream
     from windrow.physical.partitioning.buckets import Partitioning
     from windrow.plan.nodes.base import Node
-    from windrow.schema import Schema
 
 
 def fields_of(node: PhysicalNode, kind: type[Any]) -> dict[str, Any]:
@@ -34,13 +33,8 @@ def as_asked(node: Node, request: Request, kind: type[Any]) -> dict[str, Any]:
     return {name: made.get(name, getattr(node, name)) for name in names}
 
 
-class Leaf(PhysicalNode):
+class Leaf(WithoutInputs[PhysicalNode], PhysicalNode):
     """A node that reads what lies outside of the query."""
-
-    inputs = ()
-
-    def _over(self, inputs: Sequence[PhysicalNode]) -> Self:  # noqa: ARG002
-        return self
 
 
 class Inner(PhysicalNode):
@@ -52,32 +46,17 @@ class Inner(PhysicalNode):
         return self.scans[0].time_type
 
 
-class SameColumns(Inner):
+class SameColumns(WithSameColumns[PhysicalNode], Inner):
     """A node whose inputs all have the same columns, which are its own."""
 
-    @property
-    def schema(self) -> Schema:
-        """The columns that every input has."""
-        return self.inputs[0].schema
 
-
-class OneInput(Inner):
+class OneInput(OverOne[PhysicalNode], Inner):
     """A node over one `input`."""
-
-    input: PhysicalNode
 
     @classmethod
     def of(cls, node: Any, request: Request) -> Self:
         """That of a logical node whose fields have the same names."""
         return cls(**as_asked(node, request, cls))
-
-    @property
-    def inputs(self) -> tuple[PhysicalNode, ...]:
-        """The one input."""
-        return (self.input,)
-
-    def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        return self._changed(input=inputs[0])
 
 
 class PerRow(Inner):
@@ -120,19 +99,8 @@ class PerRow(Inner):
         return self.input.lifetime(length)
 
 
-class TwoInputs(Inner):
+class TwoInputs(OverTwo[PhysicalNode], Inner):
     """A node over `left` and `right`."""
-
-    left: PhysicalNode
-    right: PhysicalNode
-
-    @property
-    def inputs(self) -> tuple[PhysicalNode, ...]:
-        """Left, right."""
-        return (self.left, self.right)
-
-    def _over(self, inputs: Sequence[PhysicalNode]) -> Self:
-        return self._changed(left=inputs[0], right=inputs[1])
 
 
 class MakesChanges(PhysicalNode):

@@ -1,10 +1,13 @@
-"""What every logical node answers, with the answers that most of them give."""
+"""What every logical node answers, with the answers that most of them give.
+
+Physical nodes are trees as these are: `TreeNode` and the shapes below it serve both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 from windrow.errors import PlanError, Span
 from windrow.plan.exprs import Expr
@@ -17,8 +20,91 @@ if TYPE_CHECKING:
 
 Predicates: TypeAlias = tuple[Expr, ...]
 
+N = TypeVar("N", bound="TreeNode[Any]")
 
-class Node:
+
+class TreeNode(Generic[N]):
+    """A node over others of its kind, logical or physical."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def inputs(self) -> tuple[N, ...]:
+            """What it reads, in order."""
+
+        @property
+        def schema(self) -> Schema:
+            """Its columns."""
+
+    def with_inputs(self, inputs: Sequence[N]) -> Self:
+        """The same over other inputs; this very object if they are the same."""
+        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
+            return self
+        return self._over(inputs)
+
+    def _over(self, inputs: Sequence[N]) -> Self:
+        return self._changed(inputs=tuple(inputs))
+
+    def _changed(self, **fields: Any) -> Self:
+        made: Any = replace(self, **fields)  # type: ignore[type-var]
+        return made  # type: ignore[no-any-return]
+
+    def walk(self) -> Iterator[N]:
+        """The node and all below it, each before its inputs."""
+        own: Any = self
+        yield own
+        for child in self.inputs:
+            yield from child.walk()
+
+
+class WithoutInputs(TreeNode[N]):
+    """A node that reads what lies outside of the query."""
+
+    inputs = ()
+
+    def _over(self, inputs: Sequence[N]) -> Self:  # noqa: ARG002
+        return self
+
+
+class OverOne(TreeNode[N]):
+    """A node over one `input`."""
+
+    input: N
+
+    @property
+    def inputs(self) -> tuple[N, ...]:
+        """The one input."""
+        return (self.input,)
+
+    def _over(self, inputs: Sequence[N]) -> Self:
+        return self._changed(input=inputs[0])
+
+
+class OverTwo(TreeNode[N]):
+    """A node over `left` and `right`."""
+
+    left: N
+    right: N
+
+    @property
+    def inputs(self) -> tuple[N, ...]:
+        """Left, right."""
+        return (self.left, self.right)
+
+    def _over(self, inputs: Sequence[N]) -> Self:
+        return self._changed(left=inputs[0], right=inputs[1])
+
+
+class WithSameColumns(TreeNode[N]):
+    """A node whose inputs all have the same columns, which are its own."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that every input has."""
+        return self.inputs[0].schema
+
+
+class Node(TreeNode["Node"]):
     """One kind of relation: frozen, without data.
 
     Nodes are dataclasses over `Leaf`, `OneInput`, `PairJoin`, or this where `inputs` is a field.
@@ -33,35 +119,6 @@ class Node:
     physical: ClassVar[str]
     """Where its physical form is made, as `module:function`; called with the node, the physical
     inputs, the columns that are wanted of it, and the options."""
-
-    if TYPE_CHECKING:
-
-        @property
-        def inputs(self) -> tuple[Node, ...]:
-            """What it reads, in order."""
-
-        @property
-        def schema(self) -> Schema:
-            """Its columns."""
-
-    def with_inputs(self, inputs: Sequence[Node]) -> Self:
-        """The same over other inputs; the very same object where nothing changed."""
-        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
-            return self
-        return self._over(inputs)
-
-    def _over(self, inputs: Sequence[Node]) -> Self:
-        return self._changed(inputs=tuple(inputs))
-
-    def _changed(self, **fields: Any) -> Self:
-        made: Any = replace(self, **fields)  # type: ignore[type-var]
-        return made  # type: ignore[no-any-return]
-
-    def walk(self) -> Iterator[Node]:
-        """The node and everything below it, each parent before its inputs."""
-        yield self
-        for child in self.inputs:
-            yield from child.walk()
 
     def rewrite(self, rule: Callable[[Node], Node]) -> Node:
         """The plan with `rule` applied once to every node, inputs first."""
@@ -181,16 +238,11 @@ class Node:
         return type(self).__name__
 
 
-class Leaf(Node):
+class Leaf(WithoutInputs[Node], Node):
     """A node that reads what lies outside of the query."""
 
     alias: str
     """How the user calls it."""
-
-    inputs = ()
-
-    def _over(self, inputs: Sequence[Node]) -> Self:  # noqa: ARG002
-        return self
 
     def narrowed(self, wanted: Set[str]) -> Self:
         """Only the wanted columns are read."""
@@ -203,18 +255,8 @@ class Leaf(Node):
         return tuple(name.removeprefix(f"{self.alias}.") for name in self.schema.names)
 
 
-class OneInput(Node):
+class OneInput(OverOne[Node], Node):
     """A node over one `input`."""
-
-    input: Node
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        """The one input."""
-        return (self.input,)
-
-    def _over(self, inputs: Sequence[Node]) -> Self:
-        return self._changed(input=inputs[0])
 
 
 class SameTimes(OneInput):
@@ -240,20 +282,13 @@ class PerRow(SameTimes):
         return self.input.alive_ticks
 
 
-class SameColumns(OneInput):
+class SameColumns(WithSameColumns[Node], OneInput):
     """A node whose rows have the columns of its input."""
 
-    @property
-    def schema(self) -> Schema:
-        """The input's."""
-        return self.input.schema
 
-
-class PairJoin(Node):
+class PairJoin(OverTwo[Node], Node):
     """A join of `left` and `right`; if it says nothing else, it has the columns of both."""
 
-    left: Node
-    right: Node
     equalities: tuple[Equality, ...]
     """The keys."""
 
@@ -266,17 +301,9 @@ class PairJoin(Node):
         return self.equalities
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        """Left, right."""
-        return (self.left, self.right)
-
-    @property
     def schema(self) -> Schema:
         """The left columns, then the right ones."""
         return Schema(self.left.schema.fields + self.right.schema.fields)
-
-    def _over(self, inputs: Sequence[Node]) -> Self:
-        return self._changed(left=inputs[0], right=inputs[1])
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -113,9 +114,7 @@ class Writing:
             except Unavailable as error:
                 if held.is_whole:
                     raise
-                raise ResourceError(
-                    error.condition, error.sentence, reason=error.reason, hint=error.hint
-                ) from error
+                raise ResourceError.said_by(error) from error
 
         return [patiently(self.patience_s, write)]
 
@@ -182,24 +181,26 @@ class SinkWriter(DataSourceStreamArrowWriter):
         context = TaskContext.get()
         assert context is not None
         epoch = int(context.getLocalProperty("streaming.sql.batchId") or NO_EPOCH)
-        with told_first():
-            writing: Writing = from_option(self._option)
-            try:
-                return Share(writing.write(epoch, iterator))
-            finally:
-                writing.sink.close()
-                set_aside_modules()
+        with _given(self._option, is_task=True) as writing:
+            return Share(writing.write(epoch, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Shows the micro-batch."""
         shares = (own for own in messages if isinstance(own, Share))
-        with told_first():
-            writing: Writing = from_option(self._option)
-            try:
-                writing.commit(batchId, [one for own in shares for one in own.written])
-            finally:
-                writing.sink.close()
-                set_aside_modules(is_task=False)
+        with _given(self._option, is_task=False) as writing:
+            writing.commit(batchId, [one for own in shares for one in own.written])
+
+
+@contextmanager
+def _given(option: str, *, is_task: bool) -> Iterator[Writing]:
+    """What a process of Spark's is given to write with; its sink is closed at the end."""
+    with told_first():
+        writing: Writing = from_option(option)
+        try:
+            yield writing
+        finally:
+            writing.sink.close()
+            set_aside_modules(is_task=is_task)
 
 
 def writer_to(
@@ -246,12 +247,8 @@ def write_batch(answer: DataFrame, writing: Writing) -> None:
     option = as_option(writing)
 
     def share(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with told_first():
-            own: Writing = from_option(option)
-            try:
-                written = own.write(0, batches)
-            finally:
-                own.sink.close()
+        with _given(option) as own:
+            written = own.write(0, batches)
         yield pa.record_batch({"share": pa.array([json.dumps(written)])})
 
     # mapInArrow takes no names with dots; columns are known by their places.

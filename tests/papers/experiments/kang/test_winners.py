@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.calibration.measuring import Metered
 from windrow.optimize.cost.structures import Sizes, Structure
 from windrow_papers.cost.combinations import PAPER, Combination, Workload
 from windrow_papers.experiments.kang.combinations import EIGHT
-from windrow_papers.experiments.kang.joins import arrivals, metered
+from windrow_papers.experiments.kang.joins import Metered, arrivals, metered
 from windrow_papers.experiments.kang.structure_memory import (
     COMPARED,
     MemorySize,

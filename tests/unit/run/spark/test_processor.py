@@ -18,8 +18,9 @@ from unit.run.spark.fake_worker import Worker, planned, shifted_millis
 
 from windrow.operators.columns.arrow_types import arrow_schema
 from windrow.operators.columns.changes import ChangeBatch
-from windrow.operators.engine.driver import OperatorDriver, load
+from windrow.operators.engine.driver import OperatorDriver
 from windrow.physical.partitioning.shared_stages import stages
+from windrow.registry import load
 from windrow.run.spark import bucket_worker
 from windrow.run.spark.chunk_cache import ChunkCache
 from windrow.run.spark.packing import to_changes

@@ -18,7 +18,6 @@ from windrow.calibration.measuring import (
     CompiledBench,
     measure,
     weights_in_microseconds,
-    weights_in_work,
 )
 from windrow.optimize.cost.structures import Sizes
 from windrow_papers.cost.combinations import PAPER as PAPER_WEIGHTS
@@ -28,6 +27,7 @@ from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading, below
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
 from windrow_papers.experiments.kang.combinations import EIGHT, PAPER
+from windrow_papers.experiments.kang.counted_work import weights_in_work
 from windrow_papers.experiments.kang.joins import arrivals, metered
 from windrow_papers.experiments.kang.winners import (
     WHY_NOT_PREDICTED,
@@ -78,7 +78,8 @@ def run(size: Size, say: Say) -> Findings:
     """Measures, computes and decides."""
     chosen = SIZES[size]
     points = measure(CompiledBench, Sizes(), say, windows=(WINDOW,), rounds=chosen.rounds)
-    in_work, in_time = weights_in_work(points), weights_in_microseconds(points)
+    in_work = weights_in_work(say, (WINDOW,), chosen.rounds)
+    in_time = weights_in_microseconds(points)
     on_work, on_time = [], []
     for workload in map(workload_at, range(0, ALL_RATES + 1, chosen.every)):
         came = arrivals(workload, chosen.tuples, SEED)

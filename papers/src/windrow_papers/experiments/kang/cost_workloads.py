@@ -15,10 +15,8 @@ from windrow.calibration.measuring import (
     ROUNDS,
     WINDOWS,
     CompiledBench,
-    Metered,
     measure,
     weights_in_microseconds,
-    weights_in_work,
 )
 from windrow.optimize.cost.structures import Sizes, Structure, Weights
 from windrow_papers.cost.combinations import Combination
@@ -27,7 +25,8 @@ from windrow_papers.experiments.charts import Chart, Line, Panel
 from windrow_papers.experiments.claims import Case, Claim, Finding, Reading, below
 from windrow_papers.experiments.experiment import Experiment, Findings, Say, Size
 from windrow_papers.experiments.kang.combinations import EIGHT, PAPER, WORKLOADS
-from windrow_papers.experiments.kang.joins import arrivals, metered
+from windrow_papers.experiments.kang.counted_work import weights_in_work
+from windrow_papers.experiments.kang.joins import Metered, arrivals, metered
 from windrow_papers.experiments.kang.winners import WHY_NOT_PREDICTED, Meeting, meeting, winner
 from windrow_papers.experiments.tables import Value, table
 
@@ -62,7 +61,8 @@ def run(size: Size, say: Say) -> Findings:
     """Measures and decides."""
     chosen = SIZES[size]
     points = measure(CompiledBench, Sizes(), say, windows=chosen.windows, rounds=chosen.rounds)
-    in_work, in_time = weights_in_work(points), weights_in_microseconds(points)
+    in_work = weights_in_work(say, chosen.windows, chosen.rounds)
+    in_time = weights_in_microseconds(points)
     on_work: dict[str, Meeting] = {}
     on_time: dict[str, Meeting] = {}
     for name, workload in WORKLOADS.items():

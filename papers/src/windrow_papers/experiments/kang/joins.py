@@ -13,18 +13,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from windrow.calibration.measuring import Metered, filled, look_ups
+from windrow.calibration.measuring import filled
 from windrow.errors import InternalError
 from windrow.kernels.structures.window import work_of
 from windrow.optimize.cost.structures import Sizes
 from windrow_papers.cost.combinations import Combination, Workload
 from windrow_papers.experiments.experiment import Say
+from windrow_papers.experiments.kang.counted_work import look_ups
 from windrow_papers.experiments.workloads.streams import Int64s
 from windrow_papers.kernels.two_windows import TwoWindows
 
 REPEATS = 5
 OPERATIONS_PER_WINDOW = 2
 """An arrival is inserted into its own window, where the oldest goes, and probes the other."""
+
+
+@dataclass(frozen=True)
+class Metered:
+    """What some operations cost: processor seconds, and counted work, which no other program disturbs."""
+
+    seconds: float
+    work: float
 
 
 @dataclass(frozen=True)

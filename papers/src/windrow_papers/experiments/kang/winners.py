@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from windrow.calibration.measuring import Metered
 from windrow.optimize.cost.structures import Sizes, Weights
 from windrow_papers.cost.combinations import Combination, Workload, combination_cost
 from windrow_papers.cost.crossovers import PAPER_STRUCTURES, reigns
 from windrow_papers.experiments.claims import Reading
+from windrow_papers.experiments.kang.joins import Metered
 
 WHY_NOT_PREDICTED = (
     "the weights come from searches alone and updates alone; a join alternates between the two, "
