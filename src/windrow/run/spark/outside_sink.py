@@ -247,7 +247,7 @@ def write_batch(answer: DataFrame, writing: Writing) -> None:
     option = as_option(writing)
 
     def share(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with _given(option) as own:
+        with _given(option, is_task=True) as own:
             written = own.write(0, batches)
         yield pa.record_batch({"share": pa.array([json.dumps(written)])})
 
