@@ -187,6 +187,16 @@ def test_a_limit_on_doubles_includes_its_end():
     assert sorted(pairs.rows.tolist()) == [1, 2]
 
 
+def test_a_limit_on_doubles_ends_at_its_last_bit():
+    limit = bits([0.1])
+    index = index_of([(0, 0, (value,)) for value in (limit[0], limit[0] + np.uint64(1))], 1)
+    asked = [((0, 0), (0, 0), tuple(bits([0.0])))]
+    pairs = best_pairs(
+        index, probes_of(asked, 1), Measures(np.array([FLOAT], np.uint8), limit), False
+    )
+    assert pairs.rows.tolist() == [0]
+
+
 def test_more_pairs_than_the_output_began_with_are_all_kept():
     rows = [(0, 0, (5, 5)) for _ in range(3000)] + [(0, 0, (4, 6))]
     asked = [((0, 0), (0, 0), (0, 0)), ((0, 0), (0, 0), (5, 5))]

@@ -52,8 +52,9 @@ NO_LIMIT = 2**64 - 1
 INTEGER, FLOAT, YOUNGEST, WINDOW, SINGLE = 0, 1, 2, 3, 4
 """How a dimension is measured."""
 
-INFINITY = 0x7FF0_0000_0000_0000
-"""The bits of an infinite distance; those of a NaN are above."""
+INFINITY = np.float64(np.inf).view(np.uint64)
+"""The bits of an infinite distance; those of a NaN are above. (Of 64 bits without a sign, as limits are: beside
+any other number these would become doubles.)"""
 
 
 class Index(NamedTuple):

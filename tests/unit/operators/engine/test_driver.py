@@ -10,7 +10,7 @@ from cases.driving import step
 from windrow.errors import DataError
 from windrow.operators.columns.changes import ChangeBatch
 from windrow.operators.columns.chunks import ChunkBuffer
-from windrow.operators.engine import team
+from windrow.operators.engine import driver
 from windrow.operators.engine.base import Operator, Snapshot
 from windrow.operators.engine.driver import OperatorDriver, Setting
 from windrow.physical.nodes.bestmatch import MatwinBestmatch
@@ -66,7 +66,7 @@ class Recorder(Operator):
 
 @pytest.fixture(autouse=True)
 def _recorded(monkeypatch):
-    monkeypatch.setattr(team, "build", lambda *_: Recorder())
+    monkeypatch.setattr(driver, "build", lambda *_: Recorder())
 
 
 def rows(*times: int) -> ChangeBatch:
