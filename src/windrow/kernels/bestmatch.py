@@ -174,7 +174,7 @@ def best_of_runs(starts: NDArray[np.int64], codes: NDArray[np.uint64]) -> NDArra
 @kernel
 def _near(
     kind: int,
-    limit: int,
+    limit: Any,
     wanted: int,
     right: NDArray[np.uint64],
     dimension: int,
