@@ -244,7 +244,8 @@ class Places:
         if len(self) <= FEW:
             places = zip(self._chunks.tolist(), self._rows.tolist(), strict=True)
             few = [chunk(at).slice(row, 1) for at, row in places]
-            together = few[0] if len(few) == 1 else pa.concat_batches(few)
+            # A copy, of one row too: a slice would keep its whole chunk in memory.
+            together = pa.concat_batches([*few, few[0].slice(0, 0)])
             return together if names is None else together.select(names)
 
         def taken(at: int) -> pa.RecordBatch:

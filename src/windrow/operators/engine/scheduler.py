@@ -147,9 +147,9 @@ class Scheduler:
 
         No driver before `place` has anything to do; a step can only give work to the one above.
         """
-        place = 0
-        while place < len(self.drivers):
-            driver = self.drivers[place]
+        place, drivers, count = 0, self.drivers, len(self.drivers)
+        while place < count:
+            driver = drivers[place]
             if not driver.has_work:
                 place += 1
                 continue

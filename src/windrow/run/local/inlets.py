@@ -3,7 +3,7 @@
 **Batches.** Tables and lists are in memory: whoever asks gets the next batch. Any other iterator
 may block, so that a thread of its own asks it, and hands over what comes:
 
-    iterator --next()--> reader --held, at most HELD--> the query
+    iterator --next()--> reader --held, HELD or SMALL--> the query
                             |                               |
                             +-- rings --> the bell <-- waits+
 
@@ -95,6 +95,12 @@ def broken_off() -> ResourceError:
 
 HELD = 2
 """Batches that a reader has ready for the query; it goes on reading when there is room for more."""
+
+SMALL = 128
+"""Rows that it reads ahead where batches are small: of a row each, so many. It is woken when it has half of
+them, and then reads the other half: to wake a thread for each row took a third of all a row takes."""
+
+WOKEN_AT = SMALL // 2
 
 FEW = 8192
 """Rows that are given as one batch where they came as several: of so few, each batch costs more than its rows."""
@@ -204,7 +210,7 @@ class Reader:
             taken = self._held.popleft()
             if self._merges and isinstance(taken, pa.RecordBatch):
                 taken = self._with_more(taken)
-            if self._merges or len(self._held) == HELD - 1:
+            if self._merges or len(self._held) in (HELD - 1, WOKEN_AT):
                 self._bell.changed.notify_all()  # there is room again
         if isinstance(taken, BaseException):
             raise source_failed(self._stream, taken)
@@ -228,7 +234,8 @@ class Reader:
         if len(self._held) < HELD:
             return True
         batches = (own for own in self._held if isinstance(own, pa.RecordBatch))
-        return self._merges and sum(own.num_rows for own in batches) < FEW
+        # An empty batch counts as one row: a promise that time goes on is held as well.
+        return sum(max(1, own.num_rows) for own in batches) < (FEW if self._merges else SMALL)
 
     def _run(self) -> None:
         try:
