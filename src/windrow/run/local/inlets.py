@@ -235,7 +235,8 @@ class Reader:
             return True
         batches = (own for own in self._held if isinstance(own, pa.RecordBatch))
         # An empty batch counts as one row: a promise that time goes on is held as well.
-        return sum(max(1, own.num_rows) for own in batches) < (FEW if self._merges else SMALL)
+        rows: int = sum(max(1, own.num_rows) for own in batches)
+        return rows < (FEW if self._merges else SMALL)
 
     def _run(self) -> None:
         try:
